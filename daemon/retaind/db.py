@@ -1,0 +1,249 @@
+"""The one database: a single writer, short transactions, read-only readers, migrations.
+
+The vault, the memories and the runtime are handed a `Database` or a connection; none opens the file itself.
+"""
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from retaind import schema
+from retaind.errors import DiskFull, StateDamaged, StateError, StateTooNew, StateUnwritable
+
+T = TypeVar("T")
+Connection = sqlite3.Connection
+
+_PAGE_BYTES = 8192
+_WAL_TRUNCATE_BYTES = 16 * 1024 * 1024
+_BUSY_TIMEOUT_MS = 10_000
+
+
+class Database:
+    """The open database. Create it with `Database.open`, and close it once nothing is under way.
+
+    `write` runs a function in one transaction on the writing connection; calls are taken in order.
+    `read` runs a function on a read-only connection, beside the writer.
+    """
+
+    def __init__(self, path: Path, writer: Connection) -> None:
+        self.path = path
+        self._writer = writer
+        self._writing = anyio.CapacityLimiter(1)
+        self._reading = anyio.CapacityLimiter(2)
+        self._readers: list[Connection] = []
+
+    @classmethod
+    def open(cls, path: Path) -> "Database":
+        """Open for writing, create when missing, and migrate to this version's schema.
+
+        Raises StateTooNew, StateUnwritable, StateDamaged or DiskFull.
+        """
+        with _translated(path):
+            writer = _connect_writer(path)
+            try:
+                _migrate(writer, path)
+            except BaseException:
+                writer.close()
+                raise
+        return cls(path, writer)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in one transaction and return what it returned; on an error nothing has happened."""
+        return await anyio.to_thread.run_sync(self.write_now, work, limiter=self._writing)
+
+    def write_now(self, work: Callable[[Connection], T]) -> T:
+        """Do as `write`, on the calling thread; the caller makes sure that nobody else writes."""
+        with _translated(self.path):
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(self._writer)
+            except BaseException:
+                self._writer.execute("ROLLBACK")
+                raise
+            try:
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+            return result
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` on a read-only connection. It must fetch all that it needs before it returns."""
+        return await anyio.to_thread.run_sync(self._read_now, work, limiter=self._reading)
+
+    def _read_now(self, work: Callable[[Connection], T]) -> T:
+        connection = self._readers.pop() if self._readers else open_readonly(self.path)
+        try:
+            with _translated(self.path):
+                return work(connection)
+        finally:
+            self._readers.append(connection)
+
+    async def tidy(self) -> None:
+        """Give free pages back and move the write-ahead log into the database; for quiet moments."""
+        await anyio.to_thread.run_sync(self._tidy, limiter=self._writing)
+
+    def _tidy(self) -> None:
+        with _translated(self.path):
+            self._writer.execute("PRAGMA incremental_vacuum(256)").fetchall()
+            wal = self.path.with_name(self.path.name + "-wal")
+            large = wal.exists() and wal.stat().st_size > _WAL_TRUNCATE_BYTES
+            mode = "TRUNCATE" if large else "PASSIVE"
+            self._writer.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+
+    def close(self) -> None:
+        """Close every connection; the last one moves the write-ahead log into the database."""
+        for connection in self._readers:
+            connection.close()
+        self._readers.clear()
+        self._writer.close()
+
+
+def open_readonly(path: Path) -> Connection:
+    """Open the database for reading, also while the daemon runs or after it was killed.
+
+    Raises StateError when there is no database or it cannot be read.
+    """
+    if not path.exists():
+        raise StateError(
+            f"there is no retaind database at {path}",
+            why="the daemon has not run with this state directory",
+            fix="retaind start",
+        )
+    with _translated(path):
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=_BUSY_TIMEOUT_MS / 1000,
+        )
+        connection.execute("PRAGMA query_only=ON")
+        connection.execute("PRAGMA cache_size=-4096")
+    return connection
+
+
+def _connect_writer(path: Path) -> Connection:
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_MS / 1000
+    )
+    os.chmod(path, 0o600)
+    connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA secure_delete=FAST")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA cache_size=-8192")
+    connection.execute("PRAGMA temp_store=MEMORY")
+    if mode != "wal":
+        raise StateError(
+            f"the database at {path} cannot use a write-ahead log",
+            why=f"SQLite answered journal mode {mode}; network file systems do that",
+            fix="set RETAIND_STATE_DIR to a folder on a local disk",
+        )
+    return connection
+
+
+def _migrate(connection: Connection, path: Path) -> None:
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied REAL NOT NULL)"
+    )
+    done = {row[0] for row in connection.execute("SELECT version FROM migration").fetchall()}
+    known = schema.migrations()
+    newest = known[-1].version
+    if done and max(done) > newest:
+        raise StateTooNew(
+            f"the database at {path} was written by a newer retaind",
+            why=f"its schema is version {max(done)}, this retaind knows {newest}",
+            fix="upgrade retaind, or set RETAIND_STATE_DIR to another folder",
+        )
+    missing = [step for step in known if step.version not in done]
+    if done and missing:
+        _back_up(connection, path, max(done))
+    for step in missing:
+        _apply(connection, step)
+
+
+def _back_up(connection: Connection, path: Path, version: int) -> None:
+    copy = path.with_name(f"{path.stem}.before-v{version + 1}.db")
+    partial = copy.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    needed = path.stat().st_size
+    if shutil.disk_usage(path.parent).free < needed * 2:
+        raise DiskFull(
+            "no room for the copy that is taken before the database is migrated",
+            why=f"{needed} bytes are needed in {path.parent}",
+            fix="free some space and start again",
+        )
+    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    target = sqlite3.connect(partial)
+    try:
+        connection.backup(target)
+    finally:
+        target.close()
+    partial.replace(copy)
+
+
+def _apply(connection: Connection, step: schema.Migration) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in _statements(step.sql):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO migration (version, name, applied) VALUES (?, ?, ?)",
+            (step.version, step.name, time.time()),
+        )
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script; `executescript` would commit in the middle."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip() and not all(
+        part.lstrip().startswith("--") for part in pending.splitlines() if part.strip()
+    ):
+        yield pending
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours, once, here. The path is named; content never is."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+        if name.startswith("SQLITE_FULL"):
+            raise DiskFull(
+                f"no space left for {path}",
+                why=name,
+                fix="free some space; retaind goes on by itself",
+            ) from error
+        if name in {"SQLITE_NOTADB", "SQLITE_CORRUPT"} or name.startswith("SQLITE_CORRUPT_"):
+            raise StateDamaged(f"the database at {path} is damaged", why=name) from error
+        if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+            raise StateUnwritable(
+                f"the database at {path} cannot be opened or written",
+                why=name,
+                fix=f"make {path.parent} writable for this user, or set RETAIND_STATE_DIR",
+            ) from error
+        if name.startswith(("SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
+            raise StateError(f"the database at {path} could not be used", why=name) from error
+        raise

@@ -1,0 +1,1 @@
+"""Where documents go: one port, and the memories behind it."""

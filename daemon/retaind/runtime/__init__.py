@@ -1,0 +1,1 @@
+"""The running daemon: watch, capture, retain, deliver, answer."""

@@ -1,0 +1,1 @@
+"""How the operating system keeps retaind running. Imports nothing of retaind."""
