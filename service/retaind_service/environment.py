@@ -16,6 +16,7 @@ _BY_NAME = frozenset(
 _OWN = "RETAIND_"
 # Set for the service by its unit, or for one process by a test: never a user's setting.
 _NOT_SETTINGS = ("RETAIND_SUPERVISOR", "RETAIND_FAIL")
+_FIRST_PRINTABLE = 0x20
 _SECRET_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 
 
@@ -49,8 +50,9 @@ def record(environ: Mapping[str, str], earlier: Mapping[str, str] | None = None)
 
 
 def _is_text(value: str) -> bool:
-    # Neither a unit nor a property list can hold bytes that are not UTF-8.
-    return bool(value) and value.encode(errors="replace").decode() == value
+    # Neither a unit nor a property list can hold control characters, or bytes that are not UTF-8.
+    printable = all(ord(character) >= _FIRST_PRINTABLE for character in value)
+    return bool(value) and printable and value.encode(errors="replace").decode() == value
 
 
 def _is_setting(name: str) -> bool:

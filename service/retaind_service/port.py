@@ -67,6 +67,11 @@ class Manager(Protocol):
 
     kind: Kind
 
+    @property
+    def path(self) -> Path | None:
+        """Where the unit belongs; None where there is no manager."""
+        ...
+
     def installed(self) -> bool:
         """Whether retaind's unit is in its place."""
         ...
@@ -108,6 +113,7 @@ class Absent:
     """The manager of a machine that has none."""
 
     kind: Kind = "none"
+    path: Path | None = None
 
     def installed(self) -> bool:
         """Return False: there is nowhere to install it."""
