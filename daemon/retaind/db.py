@@ -136,7 +136,7 @@ def _connect_writer(path: Path) -> Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_MS / 1000
     )
-    os.chmod(path, 0o600)
+    path.chmod(0o600)
     connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
     connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]

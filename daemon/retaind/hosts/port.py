@@ -38,6 +38,11 @@ class Host(Protocol):
         ...
 
     @property
+    def folders(self) -> tuple[bytes, ...]:
+        """The folders of a root below which transcripts lie, such as `projects`."""
+        ...
+
+    @property
     def parser_version(self) -> int:
         """Rises whenever `parse` would give other records for the same bytes."""
         ...

@@ -10,7 +10,7 @@ CREATE TABLE stream (
     path            BLOB    NOT NULL,         -- bytes as the file system gave them
     cwd             TEXT,                     -- of the first record that has one; pinned
     project         TEXT,                     -- derived from cwd once; pinned
-    mode            TEXT    NOT NULL,         -- full, metadata, off
+    mode            TEXT    NOT NULL,         -- full, metadata, off, listed (too large to read)
     parent_id       INTEGER REFERENCES stream (id),
     parent_offset   INTEGER,                  -- bytes shared with the parent when the copy was seen
     source_state    TEXT    NOT NULL,         -- present, gone, unobservable, replaced
@@ -31,7 +31,7 @@ CREATE TABLE generation (
     inode_version   INTEGER,                  -- FS_IOC_GETVERSION where the system tells
     head_bytes      INTEGER NOT NULL,         -- the head covers this many bytes, at most 4096
     head_hash       BLOB    NOT NULL,
-    prefix          BLOB    NOT NULL,         -- first 64 bytes or less: the index for adoption
+    prefix_hash     BLOB,                     -- over the first 1024 bytes, once there are as many
     frontier_hash   BLOB    NOT NULL,         -- last 4096 bytes or less before `captured`
     size            INTEGER NOT NULL,         -- of the file at the last look, with its times
     mtime_ns        INTEGER NOT NULL,

@@ -1,0 +1,77 @@
+"""What is to be done with an opened file: continue, adopt, fork, begin a generation, or wait for a scan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from retaind.runtime.examine import Examined
+from retaind.runtime.index import Index, Tracked
+from retaind.vault.identity import PREFIX_BYTES, Continuity
+
+
+class Act(Enum):
+    """The kinds of decision."""
+
+    CONTINUE = "continue"
+    ALIAS = "alias"
+    REWRITE = "rewrite"
+    ADOPT = "adopt"
+    CREATE = "create"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do; `tracked` is the stream concerned, `parent` the one that a new stream copies."""
+
+    act: Act
+    tracked: Tracked | None = None
+    parent: Tracked | None = None
+    reason: str = ""
+
+
+IsAlive = Callable[[Tracked], bool]
+"""Whether a completed scan has seen the file of a stream, so that another file is not its successor."""
+
+
+def decide(file: Examined, index: Index, is_alive: IsAlive | None) -> Decision:
+    """Decide about one file. `is_alive` None: no scan is complete, so doubtful cases wait for one.
+
+    A rename, an atomic replacement and a restored backup are adopted: the stream goes on at its offset.
+    A copy of a living file becomes a stream of its own with a parent. Everything else that stands where
+    a known stream stood is a new generation of that stream.
+    """
+    own = file.own
+    if own is not None and own.continuity is Continuity.SAME:
+        is_second_name = own.tracked.row.path != file.path and not file.renamed
+        return Decision(Act.ALIAS if is_second_name else Act.CONTINUE, own.tracked)
+    if own is not None and own.tracked.row.path == file.path:
+        return Decision(Act.REWRITE, own.tracked, reason=own.continuity.value)
+    here = index.at_path(file.path)
+    continued = [match.tracked for match in file.alike if match.continuity is Continuity.SAME]
+    if here is None and not continued:
+        return Decision(Act.CREATE)
+    if is_alive is None:
+        return Decision(Act.WAIT)
+    return _decide_after_scan(file.path, here, continued, is_alive)
+
+
+def _decide_after_scan(
+    path: bytes, here: Tracked | None, continued: list[Tracked], is_alive: IsAlive
+) -> Decision:
+    orphans = [t for t in continued if not is_alive(t) and _is_adoptable(t, path)]
+    if orphans:
+        best = max(orphans, key=lambda t: (t.row.path == path, t.row.evidence.captured))
+        return Decision(Act.ADOPT, best)
+    if here is not None and not is_alive(here):
+        if here.row.evidence.captured == 0:
+            return Decision(Act.ADOPT, here)
+        return Decision(Act.REWRITE, here, reason="replaced")
+    parents = [t for t in continued if is_alive(t)]
+    longest = max(parents, key=lambda t: t.row.evidence.captured, default=None)
+    return Decision(Act.CREATE, parent=longest)
+
+
+def _is_adoptable(tracked: Tracked, path: bytes) -> bool:
+    same_name = tracked.row.path.rpartition(b"/")[2] == path.rpartition(b"/")[2]
+    return same_name or tracked.row.evidence.captured >= PREFIX_BYTES
