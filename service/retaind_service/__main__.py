@@ -43,8 +43,9 @@ def _say(arguments: argparse.Namespace, facts: dict[str, Any], text: str) -> Non
 
 
 def _detect(arguments: argparse.Namespace) -> int:
-    kind = service.detect(system=arguments.system)
-    _say(arguments, {"manager": kind}, kind)
+    manager = _manager(arguments)
+    facts = {"manager": manager.kind, "path": manager.path}
+    _say(arguments, facts, f"{manager.kind} {manager.path or ''}".rstrip())
     return 0
 
 
@@ -160,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(verb=run)
         return added
 
-    verb(_detect, "which service manager answers")
+    verb(_detect, "which service manager answers, and where its unit belongs")
     verb(_uninstall, "stop, disable and remove the unit")
     verb(_start, "start the service and wait until it is ready")
     verb(_stop, "stop the service and wait for its end")

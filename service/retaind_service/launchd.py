@@ -25,13 +25,15 @@ _LAST_EXIT = re.compile(r"^\s*last exit code = (-?\d+)", re.MULTILINE)
 _RUNS = re.compile(r"^\s*runs = (\d+)$", re.MULTILINE)
 
 
-def logs_folder(home: Path) -> Path:
+def logs_folder(home: Path, environ: Mapping[str, str]) -> Path:
     """Return where the daemon logs under launchd, which itself rotates nothing."""
-    return home / "Library" / "Logs" / "retaind"
+    state = environ.get("RETAIND_STATE_DIR")
+    return Path(state) / "log" if state else home / "Library" / "Logs" / "retaind"
 
 
 def plist_bytes(layout: Layout) -> bytes:
     """Return the property list that runs `layout.python` with `layout.environment`."""
+    logs = logs_folder(layout.home, layout.environment)
     content = {
         "Label": LABEL,
         "ProgramArguments": [str(layout.python), "-I", "-m", "retaind", "run"],
@@ -47,7 +49,7 @@ def plist_bytes(layout: Layout) -> bytes:
         "Umask": 0o077,
         "EnvironmentVariables": {**layout.environment, "RETAIND_SUPERVISOR": "launchd"},
         "StandardOutPath": "/dev/null",
-        "StandardErrorPath": str(logs_folder(layout.home) / "launchd.err.log"),
+        "StandardErrorPath": str(logs / "launchd.err.log"),
         "SoftResourceLimits": {"NumberOfFiles": 8192},
         "WorkingDirectory": str(layout.home),
     }
@@ -85,8 +87,7 @@ class Launchd:
 
     def install(self, layout: Layout, *, known_sha256: str | None = None) -> Installed:
         """Write the property list if it differs, and enable the label; start nothing."""
-        folder = logs_folder(self._home)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        logs_folder(self._home, layout.environment).mkdir(mode=0o700, parents=True, exist_ok=True)
         placed = place(self.path, plist_bytes(layout), known_sha256=known_sha256)
         self._call("enable", self._target)
         return placed
@@ -146,7 +147,7 @@ class Launchd:
 
     def logs_command(self, lines: int, *, follow: bool = False) -> tuple[str, ...]:
         """Return a tail command on the daemon's own log file."""
-        log = str(logs_folder(self._home) / "retaind.log")
+        log = str(logs_folder(self._home, self._environ) / "retaind.log")
         return ("tail", "-n", str(lines), *(("-F",) if follow else ()), log)
 
     def _loaded(self) -> bool:

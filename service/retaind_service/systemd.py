@@ -79,8 +79,15 @@ class Systemd:
 
     def __init__(self, home: Path, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = session_environ(environ)
-        config = Path(self._environ.get("XDG_CONFIG_HOME") or home / ".config")
-        self.path = config / "systemd" / "user" / UNIT
+        self.path = self._folder(home / ".config" / "systemd" / "user") / UNIT
+
+    def _folder(self, usual: Path) -> Path:
+        # The manager searches by its own XDG_CONFIG_HOME, and does not see the shell's.
+        asked = run((*_SYSTEMCTL, "show", "--property=UnitPath", "--value"), self._environ)
+        for name in asked.out.split():
+            if name.endswith("/systemd/user") and not name.startswith("/run/"):
+                return Path(name)
+        return usual
 
     def installed(self) -> bool:
         """Whether the unit is in its place."""
