@@ -1,0 +1,93 @@
+"""What the daemon can be asked through its control socket, and the shapes of the questions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Protocol
+
+import msgspec
+
+from retaind.memory.port import Filters
+from retaind.runtime.events import Events
+
+Facts = Mapping[str, object]
+
+
+class FlushRequest(msgspec.Struct, frozen=True):
+    """Capture now, and wait until the named memories have it; none named is the local one."""
+
+    session: str | None = None
+    memories: tuple[str, ...] = ()
+    timeout_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 60.0
+
+
+class RetainRequest(msgspec.Struct, frozen=True):
+    """A text of the user's own for a memory; `append` adds to a document of that id."""
+
+    content: str
+    document_id: str
+    memory: str | None = None
+    context: str = ""
+    tags: tuple[str, ...] = ()
+    append: bool = False
+
+
+class RecallRequest(msgspec.Struct, frozen=True):
+    """A prompt, and the session whose last turns put it in context; None is the setting's default."""
+
+    prompt: str
+    session_id: str | None = None
+    turns: int | None = None
+    max_tokens: int | None = None
+    memory: str | None = None
+    cwd: str | None = None
+
+
+class Controls(Protocol):
+    """What the daemon can be asked. Each answer is ready to be written as JSON.
+
+    Methods raise RetaindError; it becomes an error answer that keeps what, why and fix.
+    """
+
+    @property
+    def events(self) -> Events:
+        """Every RetainResult, and other things worth telling."""
+        ...
+
+    async def status(self) -> Facts:
+        """Answer as `status --json`."""
+        ...
+
+    async def health(self) -> Facts:
+        """Answer at least `ok`; False becomes status 503."""
+        ...
+
+    async def metrics(self) -> str:
+        """Answer Prometheus text."""
+        ...
+
+    async def sessions(self) -> Sequence[Facts]:
+        """Answer as `sessions --json`."""
+        ...
+
+    async def session(self, name: str) -> Facts:
+        """Answer one row of `sessions`, by id or session id."""
+        ...
+
+    async def search(self, query: str, limit: int, filters: Filters) -> Facts:
+        """Answer as `search --json`."""
+        ...
+
+    async def flush(self, target: str | None, memories: Sequence[str], timeout_s: float) -> Facts:
+        """Capture and retain now; `complete` says whether all of it was done in time."""
+        ...
+
+    async def reload(self) -> Facts:
+        """Read the configuration again."""
+        ...
+
+    async def retain(self, request: RetainRequest) -> Facts:
+        """Hand a text to a memory; answers the RetainResult."""
+        ...
+
+    async def recall(self, request: RecallRequest) -> Facts:
+        """Answer as `recall --json`."""
+        ...
