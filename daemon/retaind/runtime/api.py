@@ -20,7 +20,6 @@ from typing import TypeVar
 
 import anyio
 import msgspec
-import structlog
 from anyio.abc import ByteStream, SocketListener
 
 from retaind import __version__
@@ -47,6 +46,7 @@ from retaind.runtime.http import (
     problem,
     refuse,
 )
+from retaind.runtime.logs import logger
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Api:
             try:
                 await listener.serve(self._connection)
             except OSError as error:
-                structlog.get_logger().warning("socket_accept_failed", reason=error.strerror)
+                logger().warning("socket_accept_failed", reason=error.strerror)
                 await anyio.sleep(1)
 
     async def _connection(self, stream: ByteStream) -> None:
@@ -110,7 +110,7 @@ class Api:
             async with stream:
                 await self._hold(stream)
         except Exception:  # noqa: BLE001 - one connection must not take the daemon down
-            structlog.get_logger().exception("connection_failed")
+            logger().exception("connection_failed")
         finally:
             self._open -= 1
 
@@ -130,7 +130,7 @@ class Api:
         except RetaindError as error:
             return problem(_refusal(error))
         except Exception:  # noqa: BLE001 - a fault in one answer must not take the daemon down
-            structlog.get_logger().exception("request_failed", path=request.path)
+            logger().exception("request_failed", path=request.path)
             return problem(Refused(500, "the daemon failed; its log says more"))
 
     def _route(self, request: Request) -> Route:
