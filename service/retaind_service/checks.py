@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,8 @@ _SOCKET_BYTES = {"darwin": 103}
 _SOCKET_BYTES_ELSEWHERE = 107
 # The first pip that installs into another environment by --python.
 _PIP_AT_LEAST = (22, 3)
-_DELETE = 0x7F
+# systemd runs no program whose path holds a quote or a backslash.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f'\"\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,10 @@ def _pip_version() -> tuple[int, ...]:
 
 def _of_folders(folders: tuple[Path, ...]) -> Iterator[Problem]:
     for folder in folders:
-        if any(ord(character) < ord(" ") or ord(character) == _DELETE for character in str(folder)):
+        if _UNFIT.search(str(folder)):
             yield Problem(
                 f"cannot install into {str(folder)!r}",
-                "its name holds a control character",
+                "its name holds a quote, a backslash or a control character",
                 "./install.sh --prefix /another/folder",
             )
             continue
