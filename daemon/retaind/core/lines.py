@@ -52,20 +52,17 @@ class Piece(NamedTuple):
     reason: str
 
 
-def frame(data: bytes, start: int, searched: int = 0) -> tuple[list[tuple[int, bytes]], int]:
+def frame(data: bytes, start: int) -> tuple[list[tuple[int, bytes]], int]:
     """Cut `data`, which begins at the offset `start`, into whole lines without their newlines.
 
-    Returns the lines with their offsets, and the offset of the unfinished rest. The first `searched`
-    bytes are known to hold no newline, so that an endless line is searched once.
+    Returns the lines with their offsets, and the offset of the unfinished rest.
     """
-    if data.find(b"\n", searched) < 0:
-        return [], start
     lines = []
     for line in data.split(b"\n"):
         lines.append((start, line))
         start += len(line) + 1
-    _, rest = lines.pop()
-    return lines, start - len(rest) - 1
+    rest, _ = lines.pop()
+    return lines, rest
 
 
 def is_utf8(data: bytes) -> bool:
@@ -85,7 +82,8 @@ def salvage(start: int, line: bytes) -> Iterator[Piece]:
     The pieces cover the line in order, without a gap or an overlap; blanks go with the record before
     them. A record is found at the line's start, after another record, or, since a host that resumes
     writes straight on after a torn line, from somewhere in broken bytes up to the next record or the
-    line's end: never from the middle of a record that is cut off. The work is linear in the length.
+    line's end. So an object inside a torn record is taken for one only if the cut is right behind it;
+    better that than to lose a record whose predecessor was cut there. The work is linear in the length.
     """
     shape = _SURROGATES.sub(_whole, line.translate(_CALM))
     at = 0
