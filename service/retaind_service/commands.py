@@ -24,9 +24,9 @@ class Outcome:
 
     @property
     def complaint(self) -> str:
-        """Return its last line of error, or else of output, or else its exit status."""
+        """Return its first line of error, or else of output, or else its exit status."""
         lines = (self.err.strip() or self.out.strip()).splitlines()
-        return lines[-1].strip() if lines else f"exit status {self.rc}"
+        return lines[0].strip() if lines else f"exit status {self.rc}"
 
 
 def run(

@@ -84,10 +84,9 @@ class Systemd:
     def _folder(self, usual: Path) -> Path:
         # The manager searches by its own XDG_CONFIG_HOME, and does not see the shell's.
         asked = run((*_SYSTEMCTL, "show", "--property=UnitPath", "--value"), self._environ)
-        for name in asked.out.split():
-            if name.endswith("/systemd/user") and not name.startswith("/run/"):
-                return Path(name)
-        return usual
+        found = [Path(name) for name in asked.out.split() if name.endswith("/systemd/user")]
+        # The user's own comes before the system's; a name that is cut at a space does not count.
+        return found[0] if found and found[0].is_absolute() else usual
 
     def installed(self) -> bool:
         """Whether the unit is in its place."""

@@ -45,7 +45,9 @@ class Fake:
         program.chmod(0o755)
         self.environ = {"PATH": str(program.parent), "FAKE": str(self._file)}
         self.set(manager="running", runtime_dir=str(folder), calls=[], refuses=[], show="")
-        self.set(unit_path=f"/run/user/1/systemd/user {self.home}/.config/systemd/user /etc/x")
+        self.set(
+            unit_path=f"/run/user/1/systemd/transient {self.home}/.config/systemd/user /etc/systemd/user"
+        )
         self.environ["XDG_RUNTIME_DIR"] = str(folder)
 
     def set(self, **answers: object) -> None:
