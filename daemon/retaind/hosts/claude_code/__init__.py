@@ -20,6 +20,7 @@ class ClaudeCode:
 
     name: Final = "claude_code"
     parser_version: Final = 1
+    folders: Final = (PROJECTS_DIR.encode(),)
 
     def place(self, relative: bytes) -> Place | None:
         """Say what a path relative to a root is; None: nothing to keep."""
