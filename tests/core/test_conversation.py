@@ -91,7 +91,7 @@ def text_of(content: str | tuple[Block, ...], role: str = "user") -> str:
 )
 def test_a_users_record_starts_a_turn_if_something_is_said_in_it(
     content: str | tuple[Block, ...], text: str
-):
+) -> None:
     assert text_of(content) == text
     assert starts_turn(record(content), POLICY) is (text != "")
 
@@ -119,23 +119,23 @@ def test_a_users_record_starts_a_turn_if_something_is_said_in_it(
         )
     ],
 )
-def test_nothing_but_a_users_conversation_starts_a_turn(other: Record):
+def test_nothing_but_a_users_conversation_starts_a_turn(other: Record) -> None:
     assert starts_turn(record("hello"), POLICY)
     assert not starts_turn(other, POLICY)
 
 
-def test_blocks_are_trimmed_and_joined_by_newlines():
+def test_blocks_are_trimmed_and_joined_by_newlines() -> None:
     assert text_of((said(" one\n"), IMAGE, said(""), said("two "))) == "one\ntwo"
 
 
-def test_the_agents_words_through_a_chat_tool_are_conversation():
+def test_the_agents_words_through_a_chat_tool_are_conversation() -> None:
     content = (said("Looking."), CHANNEL_CALL, call("Bash", {"text": "no"}))
 
     assert text_of(content, "assistant") == "Looking.\non it"
 
 
 @pytest.mark.parametrize("tag", TAGS + REMINDERS + COMMANDS)
-def test_every_wrapper_goes_and_the_text_around_it_stays(tag: str):
+def test_every_wrapper_goes_and_the_text_around_it_stays(tag: str) -> None:
     text = f"before <{tag} a='1'>\ninside\n</{tag}> between <{tag}>\nx</{tag}\n> after <{tag}/>"
 
     assert text_of(text) == "before  between  after"
@@ -143,42 +143,42 @@ def test_every_wrapper_goes_and_the_text_around_it_stays(tag: str):
 
 
 @pytest.mark.parametrize("tag", COMMANDS)
-def test_echoes_of_commands_stay_where_the_policy_keeps_them(tag: str):
+def test_echoes_of_commands_stay_where_the_policy_keeps_them(tag: str) -> None:
     text = f"<{tag}>/review the parser</{tag}>"
 
     assert conversational_text(record(text), KEEPING) == text
 
 
-def test_interruptions_stay_where_the_policy_keeps_them():
+def test_interruptions_stay_where_the_policy_keeps_them() -> None:
     text = "[Request interrupted by user]"
 
     assert conversational_text(record(text), KEEPING) == text
 
 
 @pytest.mark.parametrize("tag", TAGS + REMINDERS)
-def test_injected_text_goes_whatever_the_policy_keeps(tag: str):
+def test_injected_text_goes_whatever_the_policy_keeps(tag: str) -> None:
     assert conversational_text(record(f"<{tag}>x</{tag}> y"), KEEPING) == "y"
 
 
 @pytest.mark.parametrize("tag", TAGS)
-def test_an_unclosed_memory_ends_with_the_text(tag: str):
+def test_an_unclosed_memory_ends_with_the_text(tag: str) -> None:
     assert text_of(f"hello <{tag} b=2>\n- likes tea\n<p>") == "hello"
 
 
-def test_an_agent_may_write_about_a_memory_tag():
+def test_an_agent_may_write_about_a_memory_tag() -> None:
     text = "The tag <hindsight_memories> wraps them."
 
     assert text_of(text, "assistant") == text
 
 
 @pytest.mark.parametrize("tag", REMINDERS + COMMANDS)
-def test_a_person_may_write_about_a_wrapper(tag: str):
+def test_a_person_may_write_about_a_wrapper(tag: str) -> None:
     text = f"what does <{tag}> mean, and </{tag}x> or <{tag}y>?"
 
     assert text_of(text) == text
 
 
-def test_all_envelopes_are_opened_in_place():
+def test_all_envelopes_are_opened_in_place() -> None:
     text = (
         'Note: <channel source="telegram" user="a>b">first</channel>, then '
         "<channel>second <hindsight_memory>m</hindsight_memory></channel>. <channel>open"
@@ -202,17 +202,17 @@ def test_all_envelopes_are_opened_in_place():
         ("a < b and <p>c</p>", "a < b and <p>c</p>"),
     ],
 )
-def test_odd_markup_is_settled(text: str, cleaned: str):
+def test_odd_markup_is_settled(text: str, cleaned: str) -> None:
     assert text_of(text) == cleaned
 
 
-def test_an_interruption_counts_as_such_only_on_a_line_of_its_own():
+def test_an_interruption_counts_as_such_only_on_a_line_of_its_own() -> None:
     text = 'Why "[Request interrupted by user]" here?\n[Request interrupted by user]\nGo on.'
 
     assert text_of(text) == 'Why "[Request interrupted by user]" here?\n\nGo on.'
 
 
-def test_text_that_no_encoder_takes_comes_out_mended():
+def test_text_that_no_encoder_takes_comes_out_mended() -> None:
     assert text_of("a\0b \ud83d <p> \ud83d\ude00").encode() == "ab \ufffd <p> 😀".encode()
 
 
@@ -230,7 +230,7 @@ def test_text_that_no_encoder_takes_comes_out_mended():
     ],
 )
 @pytest.mark.timeout(10)
-def test_a_hostile_text_of_a_megabyte_costs_little(text: str):
+def test_a_hostile_text_of_a_megabyte_costs_little(text: str) -> None:
     conversational_text(record(text), POLICY)
 
 
@@ -241,7 +241,7 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(st.one_of(pieces, st.text(max_size=3)), max_size=12).map("".join))
-def test_what_was_said_is_trimmed_and_nothing_is_made_up(text: str):
+def test_what_was_said_is_trimmed_and_nothing_is_made_up(text: str) -> None:
     cleaned = text_of(text)
 
     assert cleaned == cleaned.strip()

@@ -30,7 +30,7 @@ def assert_covers(line: bytes, start: int, pieces: list[Piece]) -> None:
     assert at == start + len(line)
 
 
-def test_only_a_newline_byte_ends_a_line():
+def test_only_a_newline_byte_ends_a_line() -> None:
     odd = "a\u2028b\u2029c\x85d\x0be\x0cf\rg\0h".encode()
 
     lines, rest = frame(odd + b"\n" + odd, 0)
@@ -39,7 +39,7 @@ def test_only_a_newline_byte_ends_a_line():
     assert rest == len(odd) + 1
 
 
-def test_lines_carry_absolute_offsets_across_the_sizes_of_32_bits():
+def test_lines_carry_absolute_offsets_across_the_sizes_of_32_bits() -> None:
     start = 2**32 - 3
 
     lines, rest = frame(b"ab\n\ncd\nef", start)
@@ -49,14 +49,14 @@ def test_lines_carry_absolute_offsets_across_the_sizes_of_32_bits():
 
 
 @pytest.mark.parametrize("data", [b"", b"no newline yet"])
-def test_without_a_newline_everything_is_the_unfinished_rest(data: bytes):
+def test_without_a_newline_everything_is_the_unfinished_rest(data: bytes) -> None:
     assert frame(data, 7) == ([], 7)
 
 
 @given(
     st.lists(st.binary(max_size=8).map(lambda b: b.replace(b"\n", b"")), max_size=8), st.binary()
 )
-def test_lines_and_rest_are_the_bytes_again(whole: list[bytes], tail: bytes):
+def test_lines_and_rest_are_the_bytes_again(whole: list[bytes], tail: bytes) -> None:
     tail = tail.replace(b"\n", b"")
     data = b"".join(line + b"\n" for line in whole) + tail
 
@@ -67,14 +67,14 @@ def test_lines_and_rest_are_the_bytes_again(whole: list[bytes], tail: bytes):
     assert all(data[at - 100 : at - 100 + len(line)] == line for at, line in lines)
 
 
-def test_two_records_on_one_line_are_both_found():
+def test_two_records_on_one_line_are_both_found() -> None:
     assert found(RECORD + OTHER, 10) == [
         (10, 10 + len(RECORD), ""),
         (10 + len(RECORD), 10 + len(RECORD + OTHER), ""),
     ]
 
 
-def test_a_record_glued_to_a_torn_one_is_found_and_the_torn_one_named():
+def test_a_record_glued_to_a_torn_one_is_found_and_the_torn_one_named() -> None:
     assert found(TORN + OTHER) == [
         (0, len(TORN), "truncated"),
         (len(TORN), len(TORN + OTHER), ""),
@@ -82,7 +82,7 @@ def test_a_record_glued_to_a_torn_one_is_found_and_the_torn_one_named():
 
 
 @pytest.mark.parametrize("cut", range(1, len(RECORD)))
-def test_a_record_is_found_wherever_the_one_before_it_was_cut(cut: int):
+def test_a_record_is_found_wherever_the_one_before_it_was_cut(cut: int) -> None:
     line = RECORD[:cut] + OTHER
 
     assert records(line)[-1] == json.loads(OTHER)
@@ -90,37 +90,37 @@ def test_a_record_is_found_wherever_the_one_before_it_was_cut(cut: int):
 
 
 @pytest.mark.parametrize("cut", [cut for cut in range(2, len(OTHER)) if OTHER[cut - 1] != ord("}")])
-def test_a_record_before_a_torn_one_is_found(cut: int):
+def test_a_record_before_a_torn_one_is_found(cut: int) -> None:
     line = RECORD + OTHER[:cut]
 
     assert found(line) == [(0, len(RECORD), ""), (len(RECORD), len(line), "truncated")]
 
 
-def test_what_lies_inside_a_torn_record_is_no_record():
+def test_what_lies_inside_a_torn_record_is_no_record() -> None:
     line = b'{"type":"user","message":{"role":"user","content":"hi"},"toolUseResult":{"stdout":"x'
 
     assert found(line) == [(0, len(line), "truncated")]
 
 
-def test_an_object_right_before_the_cut_looks_like_a_glued_record():
+def test_an_object_right_before_the_cut_looks_like_a_glued_record() -> None:
     line = b'{"type":"user","message":{"content":"hi"}'
 
     assert records(line) == [{"content": "hi"}]
 
 
-def test_a_string_that_looks_like_glue_does_not_cut_a_record():
+def test_a_string_that_looks_like_glue_does_not_cut_a_record() -> None:
     line = b'{"text":"}{","more":1}' + OTHER
 
     assert records(line) == [{"text": "}{", "more": 1}, json.loads(OTHER)]
 
 
-def test_runs_of_nuls_are_pieces_of_their_own_around_records():
+def test_runs_of_nuls_are_pieces_of_their_own_around_records() -> None:
     line = b"\0\0\0" + RECORD + b"\0\0" + OTHER + b"\0"
 
     assert [reason for *_, reason in found(line)] == ["nul", "", "nul", "", "nul"]
 
 
-def test_a_hole_between_a_torn_record_and_a_whole_one_is_named():
+def test_a_hole_between_a_torn_record_and_a_whole_one_is_named() -> None:
     line = TORN + bytes(1000) + OTHER
 
     assert found(line) == [
@@ -145,11 +145,11 @@ def test_a_hole_between_a_torn_record_and_a_whole_one_is_named():
         (b"[" * 5000 + b"]" * 5000, "too_deep"),
     ],
 )
-def test_bytes_without_a_record_are_named(line: bytes, reason: str):
+def test_bytes_without_a_record_are_named(line: bytes, reason: str) -> None:
     assert found(line) == [(0, len(line), reason)]
 
 
-def test_blanks_and_a_byte_order_mark_go_with_their_record():
+def test_blanks_and_a_byte_order_mark_go_with_their_record() -> None:
     line = b"\xef\xbb\xbf " + RECORD + b" \r"
 
     assert found(line) == [(0, len(line), "")]
@@ -167,7 +167,7 @@ def test_blanks_and_a_byte_order_mark_go_with_their_record():
         (b"escaped \\\\ud83d alone", "escaped \\ud83d alone"),
     ],
 )
-def test_what_is_no_text_is_replaced_where_one_can_see_it(inside: bytes, text: str):
+def test_what_is_no_text_is_replaced_where_one_can_see_it(inside: bytes, text: str) -> None:
     assert records(b'{"text":"' + inside + b'"}') == [{"text": text}]
 
 
@@ -187,7 +187,7 @@ def test_what_is_no_text_is_replaced_where_one_can_see_it(inside: bytes, text: s
     ],
 )
 @pytest.mark.timeout(20)
-def test_a_hostile_line_costs_little_and_is_covered(line: bytes):
+def test_a_hostile_line_costs_little_and_is_covered(line: bytes) -> None:
     pieces = list(salvage(0, line))
 
     assert_covers(line, 0, pieces)
@@ -214,7 +214,7 @@ fragments = st.sampled_from(
 
 @given(st.lists(st.one_of(fragments, st.binary(max_size=6)), max_size=8), st.integers(0, 2**40))
 @example([b"\xef\xbb\xbf", b"\0", b"{}"], 0)
-def test_the_pieces_cover_any_line_and_records_decode(parts: list[bytes], start: int):
+def test_the_pieces_cover_any_line_and_records_decode(parts: list[bytes], start: int) -> None:
     line = b"".join(parts).replace(b"\n", b"")
 
     pieces = list(salvage(start, line))
@@ -227,7 +227,7 @@ def test_the_pieces_cover_any_line_and_records_decode(parts: list[bytes], start:
 
 
 @given(st.binary())
-def test_utf8_is_what_decodes(data: bytes):
+def test_utf8_is_what_decodes(data: bytes) -> None:
     try:
         data.decode()
     except UnicodeDecodeError:

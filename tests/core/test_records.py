@@ -21,14 +21,14 @@ contents = st.one_of(
 )
 
 
-def test_a_key_is_the_same_in_every_version():
+def test_a_key_is_the_same_in_every_version() -> None:
     content = (Block("text", 'né "x"'), Block("tool_use", id="t", input=msgspec.Raw(b'{"a": 1}')))
 
     assert record_key("u-1", "user", "hello") == 3345904211639979635
     assert record_key("u-1", "assistant", content) == 5777217796001753500
 
 
-def test_a_string_has_the_key_of_its_one_text_block():
+def test_a_string_has_the_key_of_its_one_text_block() -> None:
     assert record_key("u", "user", "hello") == record_key("u", "user", (Block("text", "hello"),))
 
 
@@ -45,11 +45,11 @@ def test_a_string_has_the_key_of_its_one_text_block():
 )
 def test_another_uuid_role_or_content_has_another_key(
     uuid: str, role: str, content: str | tuple[Block, ...]
-):
+) -> None:
     assert record_key(uuid, role, content) != record_key("u", "user", "hello")
 
 
-def test_results_with_other_content_have_other_keys():
+def test_results_with_other_content_have_other_keys() -> None:
     one = Block("tool_result", tool_use_id="t", content=msgspec.Raw(b'"a"'))
     two = Block("tool_result", tool_use_id="t", content=msgspec.Raw(b'"b"'))
 
@@ -57,16 +57,16 @@ def test_results_with_other_content_have_other_keys():
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), contents)
-def test_a_key_is_positive_and_fits_sqlite(uuid: str, content: str | tuple[Block, ...]):
+def test_a_key_is_positive_and_fits_sqlite(uuid: str, content: str | tuple[Block, ...]) -> None:
     assert 0 < record_key(uuid, "user", content) < 2**63
 
 
-def test_without_a_uuid_there_is_no_key():
+def test_without_a_uuid_there_is_no_key() -> None:
     assert record_key("", "user", "hello") == 0
 
 
 @given(st.text(st.characters()))
-def test_storable_text_goes_through_encoders_and_sqlite(text: str):
+def test_storable_text_goes_through_encoders_and_sqlite(text: str) -> None:
     stored = storable(text)
 
     assert stored.encode().decode() == stored
@@ -88,7 +88,7 @@ def test_storable_text_goes_through_encoders_and_sqlite(text: str):
         ("\ufeffkept", "\ufeffkept"),
     ],
 )
-def test_storable_changes_only_what_cannot_be_stored(text: str, stored: str):
+def test_storable_changes_only_what_cannot_be_stored(text: str, stored: str) -> None:
     assert storable(text) == stored
 
 
@@ -105,5 +105,5 @@ def test_storable_changes_only_what_cannot_be_stored(text: str, stored: str):
         (b"1" * 10_000, None),
     ],
 )
-def test_undecoded_json_is_read_whatever_it_holds(raw: bytes, value: object):
+def test_undecoded_json_is_read_whatever_it_holds(raw: bytes, value: object) -> None:
     assert raw_value(msgspec.Raw(raw)) == value

@@ -44,15 +44,17 @@ def call(name: str, given: object) -> Block:
         ("reply", {"text": "hi"}, ""),
     ],
 )
-def test_a_channel_message_is_an_mcp_tool_that_sends_text(name: str, given: object, outgoing: str):
+def test_a_channel_message_is_an_mcp_tool_that_sends_text(
+    name: str, given: object, outgoing: str
+) -> None:
     assert is_channel_message(call(name, given), POLICY) == outgoing
 
 
-def test_a_channel_message_without_input_sends_nothing():
+def test_a_channel_message_without_input_sends_nothing() -> None:
     assert is_channel_message(Block("tool_use", name="mcp__chat__post"), POLICY) == ""
 
 
-def test_a_text_block_is_no_channel_message():
+def test_a_text_block_is_no_channel_message() -> None:
     assert is_channel_message(Block("text", "hi", name="mcp__chat__post"), POLICY) == ""
 
 
@@ -64,22 +66,22 @@ def test_a_text_block_is_no_channel_message():
         "mcp__mem__search_nodes",
     ],
 )
-def test_calls_of_a_memorys_own_tools_are_dropped(name: str):
+def test_calls_of_a_memorys_own_tools_are_dropped(name: str) -> None:
     assert is_dropped_tool(call(name, {"text": "x"}), POLICY)
 
 
 @pytest.mark.parametrize(
     "name", ["mcp__chat__reply", "mcp__papers__research", "recall", "WebSearch", "mcp__recall__go"]
 )
-def test_calls_of_other_tools_are_not_dropped(name: str):
+def test_calls_of_other_tools_are_not_dropped(name: str) -> None:
     assert not is_dropped_tool(call(name, {"text": "x"}), POLICY)
 
 
-def test_the_result_of_a_call_is_no_call():
+def test_the_result_of_a_call_is_no_call() -> None:
     assert not is_dropped_tool(Block("tool_result", name="mcp__hindsight__recall"), POLICY)
 
 
-def test_the_words_that_make_a_tool_operational_are_the_users():
+def test_the_words_that_make_a_tool_operational_are_the_users() -> None:
     policy = replace(POLICY, operational_words=("ponder",))
 
     assert is_dropped_tool(call("mcp__m__ponder", {}), policy)

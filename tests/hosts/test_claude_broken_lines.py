@@ -75,24 +75,26 @@ def texts(data: bytes) -> list[str]:
         pytest.param(b"\t " + PROMPT + b" \t", [(Fate.CONVERSATION, "user")], id="blanks around"),
     ],
 )
-def test_each_record_and_each_broken_stretch_is_told(data: bytes, expected: list[tuple[Fate, str]]):
+def test_each_record_and_each_broken_stretch_is_told(
+    data: bytes, expected: list[tuple[Fate, str]]
+) -> None:
     assert seen(data) == expected
 
 
 @pytest.mark.parametrize("data", [b"", b"  ", b"\r", b"\t\r"])
-def test_a_blank_line_has_no_records(data: bytes):
+def test_a_blank_line_has_no_records(data: bytes) -> None:
     assert HOST.parse(0, data) == ()
 
 
 @pytest.mark.parametrize("cut", range(1, len(ANSWER), 7))
-def test_a_prompt_after_a_torn_record_is_never_lost(cut: int):
+def test_a_prompt_after_a_torn_record_is_never_lost(cut: int) -> None:
     records = HOST.parse(0, ANSWER[:cut] + PROMPT)
 
     assert conversational_text(records[-1], POLICY) == "hello"
     assert records[-1].key == HOST.parse(0, PROMPT)[0].key
 
 
-def test_odd_separators_in_a_text_are_text():
+def test_odd_separators_in_a_text_are_text() -> None:
     text = "a\u2028b\u2029c\x85d\ufeffe"
 
     assert texts(json.dumps({"role": "user", "content": text}, ensure_ascii=False).encode()) == [
@@ -100,7 +102,7 @@ def test_odd_separators_in_a_text_are_text():
     ]
 
 
-def test_half_a_surrogate_pair_becomes_a_replacement_character_and_is_told():
+def test_half_a_surrogate_pair_becomes_a_replacement_character_and_is_told() -> None:
     (record,) = HOST.parse(0, user("cut \ud83d here"))
 
     assert record.content == "cut \ufffd here"
@@ -108,13 +110,13 @@ def test_half_a_surrogate_pair_becomes_a_replacement_character_and_is_told():
     assert record.key == record_key("u-1", "user", "cut \ufffd here")
 
 
-def test_half_a_surrogate_pair_in_what_nobody_reads_costs_nothing_else():
+def test_half_a_surrogate_pair_in_what_nobody_reads_costs_nothing_else() -> None:
     (record,) = HOST.parse(0, user("hello", toolUseResult={"stdout": "cut \ude00"}))
 
     assert record.content == "hello"
 
 
-def test_a_nul_in_a_text_is_kept_out_of_what_was_said():
+def test_a_nul_in_a_text_is_kept_out_of_what_was_said() -> None:
     assert texts(user("a\0b")) == ["ab"]
 
 
@@ -132,7 +134,7 @@ def test_a_nul_in_a_text_is_kept_out_of_what_was_said():
         ),
     ],
 )  # fmt: skip
-def test_invalid_utf8_is_replaced_and_told(data: bytes):
+def test_invalid_utf8_is_replaced_and_told(data: bytes) -> None:
     (record,) = HOST.parse(0, data)
 
     assert record.fate is Fate.CONVERSATION
@@ -140,11 +142,11 @@ def test_invalid_utf8_is_replaced_and_told(data: bytes):
     assert record.lossy
 
 
-def test_what_is_sound_is_not_called_lossy():
+def test_what_is_sound_is_not_called_lossy() -> None:
     assert not any(record.lossy for record in HOST.parse(0, user("naïve \U0001f600") + PROMPT))
 
 
-def test_a_line_of_twenty_megabytes_is_one_record():
+def test_a_line_of_twenty_megabytes_is_one_record() -> None:
     data = user([{"type": "tool_result", "content": "x" * 20_000_000}])
 
     assert seen(data) == [(Fate.CONVERSATION, "user")]
@@ -169,7 +171,7 @@ fragments = st.sampled_from(
 
 
 @given(st.lists(fragments | st.binary(max_size=6), max_size=8), st.integers(0, 2**50))
-def test_records_cover_any_line_without_a_gap_or_overlap(parts: list[bytes], start: int):
+def test_records_cover_any_line_without_a_gap_or_overlap(parts: list[bytes], start: int) -> None:
     data = b"".join(parts).replace(b"\n", b"")
 
     records = HOST.parse(start, data)

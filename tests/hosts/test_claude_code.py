@@ -13,7 +13,7 @@ from retaind.hosts.claude_code.fates import ATTACHMENTS, BOOKKEEPING, MARKERS, S
 POLICY = RetainPolicy()
 
 
-def test_a_prompt_is_a_users_conversation():
+def test_a_prompt_is_a_users_conversation() -> None:
     record = one(user("fix it"))
 
     assert (record.fate, record.kind, record.reason) == (Fate.CONVERSATION, "user", "")
@@ -24,7 +24,7 @@ def test_a_prompt_is_a_users_conversation():
     assert starts_turn(record, POLICY)
 
 
-def test_the_lines_of_one_answer_share_its_message_id():
+def test_the_lines_of_one_answer_share_its_message_id() -> None:
     thinking = one(assistant({"type": "thinking", "thinking": "hm", "signature": "x"}))
     text = one(assistant({"type": "text", "text": "Done."}))
 
@@ -34,7 +34,7 @@ def test_the_lines_of_one_answer_share_its_message_id():
     assert conversational_text(text, POLICY) == "Done."
 
 
-def test_what_a_tool_got_and_gave_stays_undecoded():
+def test_what_a_tool_got_and_gave_stays_undecoded() -> None:
     use = one(
         assistant({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}})
     )
@@ -72,7 +72,7 @@ def test_what_a_tool_got_and_gave_stays_undecoded():
         ),
     ],
 )
-def test_flags_keep_a_record_out_of_the_conversation(data: bytes, fate: Fate, reason: str):
+def test_flags_keep_a_record_out_of_the_conversation(data: bytes, fate: Fate, reason: str) -> None:
     record = one(data)
 
     assert (record.fate, record.reason) == (fate, reason)
@@ -80,33 +80,33 @@ def test_flags_keep_a_record_out_of_the_conversation(data: bytes, fate: Fate, re
 
 
 @pytest.mark.parametrize("size", [10, 40_000, 2_000_000])
-def test_a_sidechain_is_known_whatever_its_size(size: int):
+def test_a_sidechain_is_known_whatever_its_size(size: int) -> None:
     assert one(user("x" * size, isSidechain=True)).reason == "sidechain"
 
 
 @pytest.mark.parametrize("kind", sorted(BOOKKEEPING))
-def test_bookkeeping_is_transport(kind: str):
+def test_bookkeeping_is_transport(kind: str) -> None:
     record = one(line(kind, content="x", message={"role": "user", "content": "hello"}))
 
     assert (record.fate, record.kind, record.reason) == (Fate.TRANSPORT, kind, "transport")
 
 
 @pytest.mark.parametrize("subtype", sorted(SYSTEM))
-def test_what_the_system_says_is_transport(subtype: str):
+def test_what_the_system_says_is_transport(subtype: str) -> None:
     record = one(line("system", subtype=subtype or None, content="x"))
 
     assert (record.fate, record.kind) == (Fate.TRANSPORT, f"system/{subtype}")
 
 
 @pytest.mark.parametrize("subtype", sorted(ATTACHMENTS))
-def test_most_attachments_are_transport(subtype: str):
+def test_most_attachments_are_transport(subtype: str) -> None:
     record = one(line("attachment", attachment={"type": subtype, "content": ["x"]}))
 
     assert (record.fate, record.kind) == (Fate.TRANSPORT, f"attachment/{subtype}")
 
 
 @pytest.mark.parametrize("kind", sorted(MARKERS))
-def test_a_compaction_is_a_marker(kind: str):
+def test_a_compaction_is_a_marker(kind: str) -> None:
     record = one(line("system", subtype=kind.partition("/")[2], content="Conversation compacted"))
 
     assert (record.fate, record.kind, record.reason) == (Fate.MARKER, kind, "marker")
@@ -123,7 +123,7 @@ def test_a_compaction_is_a_marker(kind: str):
         (b"{}", ""),
     ],
 )
-def test_a_type_that_the_table_does_not_name_is_unknown(data: bytes, kind: str):
+def test_a_type_that_the_table_does_not_name_is_unknown(data: bytes, kind: str) -> None:
     record = one(data)
 
     assert (record.fate, record.kind, record.reason) == (Fate.UNKNOWN, kind, "unknown")
@@ -134,7 +134,7 @@ def queued(**fields: Any) -> Record:
 
 
 @pytest.mark.parametrize("prompt", ["also the docs", [{"type": "text", "text": "also the docs"}]])
-def test_a_prompt_typed_while_the_agent_works_starts_a_turn(prompt: object):
+def test_a_prompt_typed_while_the_agent_works_starts_a_turn(prompt: object) -> None:
     record = queued(prompt=prompt, commandMode="prompt", origin={"kind": "human"})
 
     assert record.role == "user"
@@ -151,13 +151,13 @@ def test_a_prompt_typed_while_the_agent_works_starts_a_turn(prompt: object):
         {"isMeta": True},
     ],
 )
-def test_what_the_host_queues_by_itself_is_meta(fields: dict[str, Any]):
+def test_what_the_host_queues_by_itself_is_meta(fields: dict[str, Any]) -> None:
     record = queued(prompt="carry on", **fields)
 
     assert (record.fate, record.reason) == (Fate.TRANSPORT, "meta")
 
 
-def test_a_file_that_a_person_names_counts_as_a_tools_result():
+def test_a_file_that_a_person_names_counts_as_a_tools_result() -> None:
     file = {"type": "text", "file": {"filePath": "/w/a.txt", "content": "hello\n"}}
     record = one(line("attachment", attachment={"type": "file", "filename": "a", "content": file}))
 
@@ -168,7 +168,7 @@ def test_a_file_that_a_person_names_counts_as_a_tools_result():
 
 
 @pytest.mark.parametrize("content", [None, "x", {"type": "image", "file": {"base64": "x"}}])
-def test_a_file_that_is_no_text_has_no_content(content: object):
+def test_a_file_that_is_no_text_has_no_content(content: object) -> None:
     record = one(line("attachment", attachment={"type": "file", "content": content}))
 
     assert (record.fate, record.content) == (Fate.CONVERSATION, ())
@@ -186,14 +186,14 @@ def test_a_file_that_is_no_text_has_no_content(content: object):
         (b'{"type":"assistant","message":{"content":"hi"}}', "assistant"),
     ],
 )
-def test_messages_are_taken_from_flat_and_half_filled_records(data: bytes, role: str):
+def test_messages_are_taken_from_flat_and_half_filled_records(data: bytes, role: str) -> None:
     record = one(data)
 
     assert (record.fate, record.role) == (Fate.CONVERSATION, role)
     assert conversational_text(record, POLICY) == "hi"
 
 
-def test_a_resumed_copy_has_its_originals_key():
+def test_a_resumed_copy_has_its_originals_key() -> None:
     original = one(user("hello"))
     copy = one(
         user([{"type": "text", "text": "hello"}], sessionId="s-2", version="1", isSidechain=True)
@@ -202,7 +202,7 @@ def test_a_resumed_copy_has_its_originals_key():
     assert original.key == copy.key > 0
 
 
-def test_other_content_under_the_same_uuid_has_another_key():
+def test_other_content_under_the_same_uuid_has_another_key() -> None:
     contents: list[object] = [
         "a",
         "b",
@@ -218,6 +218,6 @@ def test_other_content_under_the_same_uuid_has_another_key():
     assert len(keys) == len(contents) - 1  # no content and an empty list are the same
 
 
-def test_what_is_no_conversation_has_no_key():
+def test_what_is_no_conversation_has_no_key() -> None:
     assert one(line("progress", data={})).key == 0
     assert one(b'{"type":"user","message":{"role":"user","content":"hi"}}').key == 0

@@ -46,7 +46,7 @@ def records_of(path: Path) -> list[Record]:
 
 
 @needs_corpus
-def test_every_record_of_the_corpus_is_read_and_few_are_unknown():
+def test_every_record_of_the_corpus_is_read_and_few_are_unknown() -> None:
     records = [record for path in transcripts() for record in records_of(path)]
     unread = {
         fate: Counter((r.kind, r.reason) for r in records if r.fate is fate)
@@ -58,7 +58,7 @@ def test_every_record_of_the_corpus_is_read_and_few_are_unknown():
 
 
 @needs_corpus
-def test_every_file_of_the_corpus_is_covered():
+def test_every_file_of_the_corpus_is_covered() -> None:
     for path in transcripts():
         at = 0
         for record in records_of(path):
@@ -68,7 +68,7 @@ def test_every_file_of_the_corpus_is_covered():
 
 
 @needs_corpus
-def test_what_is_said_in_the_corpus_can_be_stored():
+def test_what_is_said_in_the_corpus_can_be_stored() -> None:
     for path in transcripts():
         for record in records_of(path):
             text = conversational_text(record, POLICY)
@@ -79,7 +79,7 @@ def test_what_is_said_in_the_corpus_can_be_stored():
 
 
 @needs_corpus
-def test_a_copied_history_has_the_keys_of_its_original():
+def test_a_copied_history_has_the_keys_of_its_original() -> None:
     """Claude Code 1.0 copies the history on resume and turns strings into lists of blocks."""
     assert CORPUS is not None
     folder = next((CORPUS / "produced-claude-code" / "co1" / "projects").iterdir())
@@ -96,7 +96,7 @@ def test_a_copied_history_has_the_keys_of_its_original():
 
 
 @needs_corpus
-def test_sessions_of_the_corpus_tell_their_folder_early():
+def test_sessions_of_the_corpus_tell_their_folder_early() -> None:
     folders = CORPUS / "produced-claude-code" if CORPUS else Path()
     for path in sorted(folders.glob("c*/projects/*/*.jsonl")):
         peek = HOST.peek(path.read_bytes()[: 64 * 1024])

@@ -22,7 +22,7 @@ ODD: list[object] = [None, 5, 1.5, True, "odd", [], [1, "a", None], {"a": {"b": 
     ["uuid", "timestamp", "cwd", "isSidechain", "isMeta", "isCompactSummary", "subtype", "role",
      "content", "attachment", "isApiErrorMessage", "toolUseResult", "sessionId", "origin"],
 )  # fmt: skip
-def test_an_optional_field_of_an_odd_type_does_not_cost_the_record(field: str, odd: object):
+def test_an_optional_field_of_an_odd_type_does_not_cost_the_record(field: str, odd: object) -> None:
     if field.startswith("is") and odd is True:
         odd = 1
     record = one(user("hi", **{field: odd}))
@@ -33,14 +33,14 @@ def test_an_optional_field_of_an_odd_type_does_not_cost_the_record(field: str, o
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("field", ["id", "model", "usage", "stop_reason"])
-def test_an_odd_field_of_a_message_does_not_cost_the_message(field: str, odd: object):
+def test_an_odd_field_of_a_message_does_not_cost_the_message(field: str, odd: object) -> None:
     record = one(assistant({"type": "text", "text": "hi"}, **{field: odd}))
 
     assert conversational_text(record, POLICY) == "hi"
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_block_does_not_cost_the_blocks_beside_it(odd: object):
+def test_an_odd_block_does_not_cost_the_blocks_beside_it(odd: object) -> None:
     fields = {"text": odd, "is_error": odd, "id": odd}
     record = one(user([odd, {"type": "text", **fields}, {"type": "text", "text": "hi"}]))
 
@@ -48,7 +48,7 @@ def test_an_odd_block_does_not_cost_the_blocks_beside_it(odd: object):
 
 
 @pytest.mark.parametrize("content", [None, 5, {"type": "text", "text": "hi"}, ["bare", "strings"]])
-def test_content_that_is_neither_text_nor_blocks_says_nothing(content: object):
+def test_content_that_is_neither_text_nor_blocks_says_nothing(content: object) -> None:
     record = one(user(content))
 
     assert record.fate is Fate.CONVERSATION
@@ -57,7 +57,7 @@ def test_content_that_is_neither_text_nor_blocks_says_nothing(content: object):
 
 
 @pytest.mark.parametrize("message", [None, "odd", 5, []])
-def test_a_message_that_is_no_object_says_nothing(message: object):
+def test_a_message_that_is_no_object_says_nothing(message: object) -> None:
     record = one(line("user", message=message))
 
     assert (record.fate, record.content) == (Fate.CONVERSATION, ())
@@ -96,7 +96,7 @@ types = st.sampled_from(["user", "assistant", "attachment", "system"])
 
 
 @given(st.dictionaries(fields, json_values), types | json_values)
-def test_any_object_is_one_record(values: dict[str, Any], kind: object):
+def test_any_object_is_one_record(values: dict[str, Any], kind: object) -> None:
     data = json.dumps({**values, "type": kind}).encode()
 
     (record,) = HOST.parse(5, data)

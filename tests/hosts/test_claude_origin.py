@@ -13,42 +13,42 @@ SUMMARISER = "Context: This summary will be shown in a list to help users and Cl
 OBSERVER = "You are a Claude-Mem, a specialized observer tool for creating searchable memory"
 
 
-def test_the_first_cwd_is_the_sessions():
+def test_the_first_cwd_is_the_sessions() -> None:
     head = QUEUED + user("hello", cwd="/first") + b"\n" + user("more", cwd="/second") + b"\n"
 
     assert HOST.peek(head) == Peek("/first", memory_tool=False, decided=True)
 
 
 @pytest.mark.parametrize("head", [b"", MODE, QUEUED + MODE, b'{"type":"user","mess', b"junk\n"])
-def test_nothing_is_decided_before_a_cwd_is_seen(head: bytes):
+def test_nothing_is_decided_before_a_cwd_is_seen(head: bytes) -> None:
     assert HOST.peek(head) == Peek(None, memory_tool=False, decided=False)
 
 
-def test_a_cwd_without_a_conversation_leaves_the_origin_open():
+def test_a_cwd_without_a_conversation_leaves_the_origin_open() -> None:
     head = line("system", subtype="informational", cwd="/w") + b"\n"
 
     assert HOST.peek(head) == Peek("/w", memory_tool=False, decided=False)
 
 
-def test_a_conversation_without_a_cwd_leaves_the_folder_open():
+def test_a_conversation_without_a_cwd_leaves_the_folder_open() -> None:
     head = b'{"role":"user","content":"hello"}\n'
 
     assert HOST.peek(head) == Peek(None, memory_tool=False, decided=False)
 
 
-def test_a_sub_agent_that_begins_with_an_answer_is_decided():
+def test_a_sub_agent_that_begins_with_an_answer_is_decided() -> None:
     head = assistant({"type": "text", "text": "Ready."}) + b"\n"
 
     assert HOST.peek(head) == Peek("/home/dev/work", memory_tool=False, decided=True)
 
 
-def test_the_cwd_is_found_before_the_end_of_a_first_line_that_is_not_seen():
+def test_the_cwd_is_found_before_the_end_of_a_first_line_that_is_not_seen() -> None:
     head = user("x" * 100_000, cwd='/odd "name"\\n')[: 64 * 1024]
 
     assert HOST.peek(head).cwd == '/odd "name"\\n'
 
 
-def test_a_cwd_that_is_only_spoken_of_is_none():
+def test_a_cwd_that_is_only_spoken_of_is_none() -> None:
     head = user('{"cwd":"/not/this"} ' * 9000, cwd="/this")[:60_000]
 
     assert HOST.peek(head).cwd == "/this"
@@ -56,15 +56,15 @@ def test_a_cwd_that_is_only_spoken_of_is_none():
 
 
 @pytest.mark.parametrize("cwd", [5, None, ["/w"]])
-def test_a_cwd_that_is_no_text_is_none(cwd: object):
+def test_a_cwd_that_is_no_text_is_none(cwd: object) -> None:
     assert HOST.peek(user("hello", cwd=cwd) + b"\n").cwd is None
 
 
-def test_an_odd_record_still_tells_its_cwd():
+def test_an_odd_record_still_tells_its_cwd() -> None:
     assert HOST.peek(user("hello", timestamp=17, cwd="/w") + b"\n").cwd == "/w"
 
 
-def test_a_record_glued_to_a_torn_one_still_tells_its_cwd():
+def test_a_record_glued_to_a_torn_one_still_tells_its_cwd() -> None:
     assert HOST.peek(b'{"type":"user","mess' + user("hello", cwd="/w") + b"\n").cwd == "/w"
 
 
@@ -77,20 +77,22 @@ def test_a_record_glued_to_a_torn_one_still_tells_its_cwd():
         "/home/dev/.config/superpowers/conversation-archive",
     ],
 )
-def test_a_session_in_a_memory_tools_data_is_the_tools_own(cwd: str):
+def test_a_session_in_a_memory_tools_data_is_the_tools_own(cwd: str) -> None:
     assert HOST.peek(user("hello", cwd=cwd) + b"\n") == Peek(cwd, memory_tool=True, decided=True)
 
 
 @pytest.mark.parametrize(
     "cwd", ["/home/dev/src/claude-mem", "/home/dev/hindsight", "/home/dev/.hindsight-notes"]
 )
-def test_working_on_a_memory_tool_is_work(cwd: str):
+def test_working_on_a_memory_tool_is_work(cwd: str) -> None:
     assert not HOST.peek(user("hello", cwd=cwd) + b"\n").memory_tool
 
 
 @pytest.mark.parametrize("opening", [SUMMARISER, OBSERVER])
 @pytest.mark.parametrize("entrypoint", ["sdk-cli", "sdk-ts", None])
-def test_a_session_that_a_memory_tool_opens_is_the_tools_own(opening: str, entrypoint: str | None):
+def test_a_session_that_a_memory_tool_opens_is_the_tools_own(
+    opening: str, entrypoint: str | None
+) -> None:
     prompts: list[object] = [f"\n{opening} …", [{"type": "text", "text": opening}]]
     for prompt in prompts:
         peek = HOST.peek(QUEUED + user(prompt, entrypoint=entrypoint) + b"\n")
@@ -98,7 +100,7 @@ def test_a_session_that_a_memory_tool_opens_is_the_tools_own(opening: str, entry
         assert peek == Peek("/home/dev/work", memory_tool=True, decided=True)
 
 
-def test_a_long_opening_is_known_by_its_beginning():
+def test_a_long_opening_is_known_by_its_beginning() -> None:
     head = user(SUMMARISER + "x" * 100_000, entrypoint="sdk-cli")[: 64 * 1024]
 
     assert HOST.peek(head).memory_tool
@@ -119,12 +121,12 @@ def test_a_long_opening_is_known_by_its_beginning():
         pytest.param(user(OBSERVER + "x" * 90_000, entrypoint="cli")[:65_536], id="long, typed"),
     ],
 )
-def test_a_person_may_use_the_same_words(head: bytes):
+def test_a_person_may_use_the_same_words(head: bytes) -> None:
     assert not HOST.peek(head).memory_tool
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_have_an_answer(head: bytes):
+def test_any_bytes_have_an_answer(head: bytes) -> None:
     peek = HOST.peek(head)
 
     if peek.cwd is not None:

@@ -52,7 +52,7 @@ SESSION = "aaaaaaaa-0000-4000-8000-000000000001"
         ("history.jsonl", Place("attachment", "history")),
     ],
 )
-def test_transcripts_and_their_companions_are_known(path: str, place: Place):
+def test_transcripts_and_their_companions_are_known(path: str, place: Place) -> None:
     assert HOST.place(path.encode()) == place
 
 
@@ -91,16 +91,16 @@ def test_transcripts_and_their_companions_are_known(path: str, place: Place):
         f"projects/-w/{SESSION}/tool-results/toolu_1.txt~",
     ],
 )
-def test_everything_else_is_left_alone(path: str):
+def test_everything_else_is_left_alone(path: str) -> None:
     assert HOST.place(path.encode()) is None
 
 
-def test_a_name_that_is_not_utf8_is_escaped():
+def test_a_name_that_is_not_utf8_is_escaped() -> None:
     assert HOST.place(b"projects/-w/\xff\xe9.jsonl") == Place("session", "\\xff\\xe9")
 
 
 @given(st.lists(st.sampled_from([b"projects", b"s", b"subagents", b"tool-results"]) | st.binary()))
-def test_any_path_has_an_answer_that_can_be_stored(parts: list[bytes]):
+def test_any_path_has_an_answer_that_can_be_stored(parts: list[bytes]) -> None:
     place = HOST.place(b"/".join([*parts, b"\xfe.jsonl"]))
 
     if place is not None:
