@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def _manager(arguments: argparse.Namespace) -> Manager:
     return service.manager(system=arguments.system)
 
 
-def _say(arguments: argparse.Namespace, facts: dict[str, Any], text: str) -> None:
+def _say(arguments: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
     line = json.dumps(facts, default=str, ensure_ascii=False) if arguments.json else text
     sys.stdout.write(line + "\n")
 

@@ -9,7 +9,12 @@ from typing import Any
 from retaind_service.commands import run
 from retaind_service.port import ServiceError
 
+Status = Mapping[str, Any]
+"""What `status --json` prints. Nothing but `version` is taken for granted."""
+
 _POLL_S = 0.2
+# A daemon is ready before it has looked everywhere; to say what it found is worth this much.
+_LOOKED_WITHIN_S = 5.0
 
 
 def wait(
@@ -18,28 +23,44 @@ def wait(
     *,
     timeout_s: float = 30.0,
     environ: Mapping[str, str] = os.environ,
-) -> dict[str, Any]:
+) -> Status:
     """Run `command` until it prints a status of this `version`, and return that status.
 
-    Raises ServiceError when `timeout_s` have passed.
+    It is given a little longer to have looked through the transcripts once. Raises ServiceError when
+    `timeout_s` have passed without such a status.
     """
-    end = time.monotonic() + timeout_s
+    begun = time.monotonic()
     while True:
         asked = run(command, environ, timeout_s=10.0)
         status = _parsed(asked.out)
-        if asked.ok and status.get("version") == version:
+        answers = asked.ok and status.get("version") == version
+        waited_s = time.monotonic() - begun
+        if answers and (_has_looked(status) or waited_s > min(timeout_s, _LOOKED_WITHIN_S)):
             return status
-        if time.monotonic() >= end:
+        if waited_s > timeout_s:
             heard = f"version {status['version']}" if "version" in status else asked.complaint
             raise ServiceError(
                 f"retaind {version} does not answer",
                 why=f"after {timeout_s:g} s its status is: {heard}",
-                fix="retaind logs -n 20",
+                fix="retaind logs",
             )
         time.sleep(_POLL_S)
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def summary(status: Status) -> str:
+    """Return in plain words what a status says was found."""
+    parts = []
+    watched = [root for root in _roots(status) if root.get("state") == "ok"]
+    parts.append(f"watching {_counted(len(watched), 'root')}")
+    parts += [f"{root.get('path')} cannot be read" for root in _roots(status) if _unread(root)]
+    if isinstance(status.get("sessions"), int):
+        parts.append(_counted(status["sessions"], "session"))
+    if isinstance(status.get("captured_bytes"), int):
+        parts.append(f"{status['captured_bytes'] / 1e6:.1f} MB kept so far")
+    return ", ".join(parts)
+
+
+def _parsed(text: str) -> Status:
     try:
         found = json.loads(text)
     except ValueError:
@@ -47,17 +68,19 @@ def _parsed(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def summary(status: Mapping[str, Any]) -> str:
-    """Return one plain line of what a status says it found."""
-    parts = []
-    roots = status.get("watch", {}).get("roots") if isinstance(status.get("watch"), dict) else None
-    if isinstance(roots, list):
-        parts.append(f"watching {_counted(len(roots), 'root')}")
-    if isinstance(status.get("sessions"), int):
-        parts.append(_counted(status["sessions"], "session"))
-    if isinstance(status.get("captured_bytes"), int):
-        parts.append(f"{status['captured_bytes'] / 1e6:.1f} MB kept")
-    return ", ".join(parts)
+def _has_looked(status: Status) -> bool:
+    watch = status.get("watch")
+    return isinstance(watch, dict) and bool(watch.get("scans")) and not status.get("import")
+
+
+def _roots(status: Status) -> list[Status]:
+    watch = status.get("watch")
+    roots = watch.get("roots", []) if isinstance(watch, dict) else []
+    return [root for root in roots if isinstance(root, dict)]
+
+
+def _unread(root: Status) -> bool:
+    return root.get("state") in {"permission", "unobservable"}
 
 
 def _counted(number: int, noun: str) -> str:
