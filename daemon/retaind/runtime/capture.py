@@ -9,13 +9,14 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import anyio
 import anyio.to_thread
 
-from retaind.db import Database
+from retaind.core.policy import Exclusion
+from retaind.db import Connection, Database
 from retaind.failpoint import reach
 from retaind.runtime.admission import ATTACHMENT_BYTES, PEEK_BYTES, Admission, Admitted
 from retaind.runtime.apply import Filled, Order, Spot, append_all, apply
@@ -70,9 +71,20 @@ class Capture:
         """Take in what the database knows; under today's rules some streams may now be off."""
         rows = await self._database.read(streams.load_open)
         for row in rows:
-            mode = self.admission.readmit(row.path, row.cwd, row.mode)
-            self.index.add(row._replace(mode=mode))
+            self.index.add(row)
             self.captured_bytes += row.evidence.captured
+        await self.apply_rules(self.admission.exclusion)
+
+    async def apply_rules(self, exclusion: Exclusion) -> None:
+        """Go by these rules from now on; streams that they exclude give no more bytes."""
+        self.admission = replace(self.admission, exclusion=exclusion)
+        for tracked in self.index:
+            row = tracked.row
+            mode = self.admission.readmit(row.path, row.cwd, row.mode)
+            if mode != row.mode:
+                changed = row._replace(mode=mode)
+                await self._database.write(lambda c, r=changed: _store_mode(c, r))  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
+                self.index.replace(tracked, changed)
 
     async def round(self, spots: Sequence[Spot], is_alive: IsAlive | None) -> Round:
         """Look at a few files and commit what is new; at most `BATCH` of them.
@@ -99,6 +111,8 @@ class Capture:
             await self._database.write(lambda c: append_all(c, drained))
             for tracked, taken in drained:
                 self._settle(tracked, tracked.row, taken, result)
+        # A descriptor that can be read says nothing of the path: no stream counts as met by this.
+        result.claimed.clear()
         return result
 
     def _drain_all(self, jobs: Sequence[Tracked]) -> list[tuple[Tracked, Taken]]:
@@ -270,3 +284,7 @@ class Capture:
 
 def _adopted(orders: Sequence[Order]) -> list[Tracked | None]:
     return [order.decision.tracked for order in orders if order.decision.act is Act.ADOPT]
+
+
+def _store_mode(connection: Connection, row: OpenGeneration) -> None:
+    streams.pin_facts(connection, row.stream_id, row.cwd, row.project, row.mode)

@@ -6,21 +6,22 @@ the scan under way, then a part of what is due to be retained. The engine is cor
 
 import os
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
 
+from retaind.core.policy import Exclusion
 from retaind.db import Connection, Database
 from retaind.errors import RetaindError
 from retaind.runtime.apply import Spot
 from retaind.runtime.capture import BATCH, Capture, Captured, Round
 from retaind.runtime.examine import is_there
-from retaind.runtime.index import Tracked
-from retaind.runtime.scan import Entry, Root, Scan, scan
+from retaind.runtime.merging import Merger
+from retaind.runtime.scan import Root, Scan, scan
+from retaind.runtime.scanning import ScanRun
 from retaind.vault import streams
 
 _SCAN_SPACING_S: Final = 0.25
@@ -43,20 +44,8 @@ class Retaining(Protocol):
     def next_due_s(self) -> float | None:
         """Return in how many seconds something falls due, or None."""
 
-
-@dataclass(slots=True)
-class _ScanRun:
-    """A scan whose findings are being worked off."""
-
-    seen: Scan
-    queue: deque[Spot]
-    total: int
-    claimed: set[int] = field(default_factory=set)
-    waiting: list[Spot] = field(default_factory=list)
-
-    def is_alive(self, tracked: Tracked) -> bool:
-        """Whether this scan met the file of a stream, or could not have met it."""
-        return tracked.row.stream_id in self.claimed or not self.seen.can_see(tracked.row.path)
+    def force(self, stream_ids: frozenset[int] | None) -> None:
+        """Make all that is pending due now, of some streams or of all."""
 
 
 class Engine:
@@ -74,9 +63,10 @@ class Engine:
         self.capture = capture
         self._roots = roots
         self._retaining = retaining
+        self._merger = Merger(database)
         self._interval_s = scan_interval_s
         self._hints: dict[bytes, Spot] = {}
-        self._run: _ScanRun | None = None
+        self._run: ScanRun | None = None
         self._hung: dict[bytes, float] = {}
         self._scan_wanted = True
         self._scan_ended = 0.0
@@ -119,6 +109,24 @@ class Engine:
             return None
         return self._run.total - len(self._run.queue), self._run.total
 
+    def is_importing(self) -> bool:
+        """Whether a scan has left files to be worked off."""
+        return self._run is not None and bool(self._run.queue)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing is to be done right now."""
+        return not self._hints and self._run is None and self._sleep_s() > 1.0
+
+    async def apply_rules(self, exclusion: Exclusion, scan_interval_s: float) -> None:
+        """Go by other rules from now on; streams that they exclude give no more bytes."""
+        self._interval_s = scan_interval_s
+        await self.capture.apply_rules(exclusion)
+        self.request_scan()
+
+    def poke(self) -> None:
+        """Wake the loop, so that it shows that it lives."""
+        self._wake.set()
+
     async def wait(self) -> None:
         """Sleep until there is something to do."""
         with anyio.move_on_after(self._sleep_s()):
@@ -130,9 +138,9 @@ class Engine:
             return self._retry_at - now
         if self._hints or self._run is not None:
             return 0.0
-        due = self._scan_due_in_s(now)
-        retain = self._retaining.next_due_s()
-        return max(0.0, due if retain is None else min(due, retain))
+        others = (self._retaining.next_due_s(), self._merger.next_due_s())
+        dues = [self._scan_due_in_s(now), *(due for due in others if due is not None)]
+        return max(0.0, min(dues))
 
     def _scan_due_in_s(self, now: float) -> float:
         if not self._scan_wanted:
@@ -150,6 +158,7 @@ class Engine:
         try:
             busy = await self._capture_some()
             busy = await self._retaining.step() or busy
+            busy = await self._merger.step() or busy
         except RetaindError as error:
             self.last_error = error
             self._retry_at = time.monotonic() + _RETRY_S
@@ -168,13 +177,21 @@ class Engine:
             await self._begin_scan()
         return bool(self._hints) or self._run is not None
 
-    async def settle(self) -> None:
-        """Work until nothing is left to do: every byte that can be seen is captured."""
+    async def settle(self, until: float = float("inf"), *, retain: bool = False) -> None:
+        """Work until every byte that can be seen is captured, or until the monotonic time `until`.
+
+        With `retain`, what is captured is retained on the way, while its bytes are at hand.
+        """
         self._scan_wanted = True
         self._scan_ended = self._scan_took_s = 0.0
-        seen = self.scans
-        while self.scans == seen or self._hints or self._run is not None:
+        seen = self.scans + (1 if self._run is None else 2)
+        while self.scans < seen or self._hints:
             await self._capture_some()
+            if retain:
+                self._retaining.force(None)
+                await self._retaining.step()
+            if time.monotonic() >= until:
+                return
 
     async def _round(self, spots: Sequence[Spot]) -> Round:
         """Capture a batch outside of a scan's verdict."""
@@ -196,6 +213,7 @@ class Engine:
         for captured in result.captured:
             self.last_commit = time.monotonic()
             self._retaining.note(captured)
+            self._merger.note(captured.tracked)
         self._hints.update((spot.path, spot) for spot in result.again)
         if self._run is not None:
             self._run.claimed |= result.claimed
@@ -203,47 +221,25 @@ class Engine:
     async def _begin_scan(self) -> None:
         started = time.monotonic()
         self._scan_wanted = False
-        roots = self._roots()
-        self._real_roots = [(root, os.path.realpath(root.path)) for root in roots]
-        seen = await anyio.to_thread.run_sync(scan, roots)
+        self._real_roots, seen = await anyio.to_thread.run_sync(_look_around, self._roots())
         self.last_scan = seen
-        run = _ScanRun(seen, deque(), 0)
-        for entry in seen.entries:
-            if self._is_settled(entry, run):
-                continue
-            run.queue.append(Spot(entry.path, entry.root, entry.place))
-        run.total = len(run.queue)
-        self._run = run
+        self._run = ScanRun.begin(seen, self.capture.index)
         self._scan_took_s = time.monotonic() - started
         self._absorb(await self.capture.drain_held())
 
-    def _is_settled(self, entry: Entry, run: _ScanRun) -> bool:
-        """Whether a file is as it was at the last look, with nothing left to capture."""
-        tracked = self.capture.index.at_locator(entry.locator)
-        if tracked is None or tracked.row.path != entry.path:
-            return False
-        row = tracked.row
-        if row.sighting[2:] != (entry.size, entry.mtime_ns, entry.ctime_ns):
-            return False
-        unread = row.mode in {"full", "metadata"} and entry.size != row.evidence.captured
-        if unread or row.source_state != "present":
-            return False
-        run.claimed.add(row.stream_id)
-        return True
-
-    async def _go_on_with_scan(self, run: _ScanRun) -> None:
+    async def _go_on_with_scan(self, run: ScanRun) -> None:
         if run.queue:
-            spots = [run.queue.popleft() for _ in range(min(BATCH, len(run.queue)))]
+            spots = run.next_batch(BATCH)
             try:
                 result = await self._round(spots)
             except RetaindError:
-                run.queue.extendleft(spots)
+                run.put_back(spots)
                 raise
             run.waiting += result.waiting
             return
         await self._end_scan(run)
 
-    async def _end_scan(self, run: _ScanRun) -> None:
+    async def _end_scan(self, run: ScanRun) -> None:
         while run.waiting:
             batch = run.waiting[:BATCH]
             self._absorb(await self.capture.round(batch, run.is_alive))
@@ -253,7 +249,7 @@ class Engine:
         self._scan_ended = time.monotonic()
         self.scans += 1
 
-    async def _note_absent(self, run: _ScanRun) -> None:
+    async def _note_absent(self, run: ScanRun) -> None:
         """Count the clean scans that missed a file; the second one, and a look, make it gone."""
         gone = []
         for tracked in self.capture.index:
@@ -283,3 +279,7 @@ class Engine:
         if self.last_scan is not None:
             counted.update(self.last_scan.oddities)
         return counted
+
+
+def _look_around(roots: Sequence[Root]) -> tuple[list[tuple[Root, bytes]], Scan]:
+    return [(root, os.path.realpath(root.path)) for root in roots], scan(roots)

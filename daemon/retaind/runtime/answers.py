@@ -1,0 +1,209 @@
+"""What the running daemon answers on its control socket."""
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from retaind import __version__
+from retaind.config import Settings, load
+from retaind.core.policy import Exclusion
+from retaind.errors import NotFound, UsageError
+from retaind.db import Connection, Database
+from retaind.memory.local import LocalMemory, search
+from retaind.memory.port import Filters
+from retaind.paths import Paths
+from retaind.runtime import report
+from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
+from retaind.runtime.engine import Engine
+from retaind.runtime.events import Events
+from retaind.runtime.logs import logger
+from retaind.runtime.loop import FlushJob, Loop
+from retaind.runtime.retain import Retainer
+from retaind.runtime.watch import Watcher
+
+_LOCAL: Final = "local"
+
+
+@dataclass(slots=True)
+class Answers:
+    """The parts of the daemon that questions are answered from."""
+
+    paths: Paths
+    settings: Settings
+    database: Database
+    memory: LocalMemory
+    engine: Engine
+    retainer: Retainer
+    loop: Loop
+    watcher: Watcher | None
+    events: Events
+    started: float
+    quarantined: Path | None = None
+    _reload: anyio.Event | None = None
+
+    async def status(self) -> Facts:
+        """Answer as `status --json`."""
+        sums = await self.database.read(lambda c: report.summary(c, self._memories()))
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "state": "degraded" if self._troubles() else "running",
+            "started_at": report.timestamp(self.started),
+            **sums,
+            "import": self._import(),
+            "watch": self._watch(),
+            "oddities": dict(self.engine.oddities()),
+            "failing": len(self.retainer.failing),
+            "quarantined": str(self.quarantined) if self.quarantined else None,
+            "state_dir": str(self.paths.state_dir),
+            "last_error": "; ".join(self._troubles()) or None,
+        }
+
+    async def health(self) -> Facts:
+        """Answer whether the daemon works as it should."""
+        troubles = self._troubles()
+        return {"ok": self.engine.last_error is None, "version": __version__, "troubles": troubles}
+
+    def one_line(self) -> str:
+        """Say how things are in one line, for the service manager."""
+        pending = self.retainer.queue.bytes()
+        sessions = len(self.engine.capture.index)
+        return f"{sessions} transcripts, {self.engine.capture.captured_bytes} bytes kept, {pending} pending"
+
+    def _memories(self) -> tuple[str, ...]:
+        return (_LOCAL,) if self.settings.local.enabled else ()
+
+    def _import(self) -> Facts | None:
+        progress = self.engine.import_progress()
+        if progress is None:
+            return None
+        done, total = progress
+        return {"files_done": done, "files_total": total, "pending_bytes": self.retainer.queue.bytes()}
+
+    def _watch(self) -> Facts:
+        watcher, scan = self.watcher, self.engine.last_scan
+        return {
+            "mode": self.settings.watch.mode,
+            "state": watcher.state if watcher is not None else "scanning",
+            "trouble": (watcher.trouble if watcher is not None else "") or None,
+            "scans": self.engine.scans,
+            "roots": [
+                {"path": os.fsdecode(path), "state": state}
+                for path, state in (scan.roots if scan is not None else {}).items()
+            ],
+        }
+
+    def _troubles(self) -> list[str]:
+        """Say in plain words what is wrong."""
+        found = []
+        if self.engine.last_error is not None:
+            found.append(str(self.engine.last_error))
+        if self.retainer.failing:
+            kinds = ", ".join(sorted(set(self.retainer.failing.values())))
+            found.append(f"{len(self.retainer.failing)} sessions cannot be retained ({kinds}); their bytes are safe")
+        scan = self.engine.last_scan
+        for path, state in (scan.roots if scan is not None else {}).items():
+            if state in {"permission", "unobservable"}:
+                found.append(f"{os.fsdecode(path)} cannot be read ({state})")
+        if self.quarantined is not None:
+            found.append(f"a damaged database was set aside in {self.quarantined}")
+        return found
+
+    async def metrics(self) -> str:
+        """Answer Prometheus text; no label names a file."""
+        sums = await self.database.read(lambda c: report.summary(c, self._memories()))
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        unit = 1 if sys.platform == "darwin" else 1024
+        values: dict[str, float] = {
+            "process_start_time_seconds": self.started,
+            "process_cpu_seconds_total": usage.ru_utime + usage.ru_stime,
+            "process_max_resident_memory_bytes": usage.ru_maxrss * unit,
+            "retaind_sessions": sums["sessions"],
+            "retaind_captured_bytes": sums["captured_bytes"],
+            "retaind_pending_bytes": sums["pending_bytes"],
+            "retaind_scans_total": self.engine.scans,
+            "retaind_held_descriptors": len(self.engine.capture.held),
+            "retaind_failing_sessions": len(self.retainer.failing),
+            "retaind_last_commit_age_seconds": time.monotonic() - self.engine.last_commit,
+        }
+        lines = [f"{name} {value:g}" for name, value in values.items()]
+        lines += [
+            f'retaind_oddities_total{{kind="{kind}"}} {count}'
+            for kind, count in sorted(self.engine.oddities().items())
+        ]
+        return "\n".join(lines) + "\n"
+
+    async def sessions(self) -> Sequence[Facts]:
+        """Answer as `sessions --json`."""
+        return await self.database.read(lambda c: report.sessions(c, self._memories()))
+
+    async def session(self, name: str) -> Facts:
+        """Answer one row of `sessions`, by id or session id."""
+
+        def find(connection: Connection) -> Facts:
+            stream = report.resolve(connection, name)
+            rows = report.sessions(connection, self._memories(), stream)
+            return next(row for row in rows if row["id"] == stream.public_id)
+
+        return await self.database.read(find)
+
+    async def search(self, query: str, limit: int, filters: Filters) -> Facts:
+        """Answer as `search --json`."""
+        found = await self.database.read(lambda c: search(c, query, limit, filters))
+        return {"results": [asdict(one) for one in found]}
+
+    async def flush(self, target: str | None, memories: Sequence[str], timeout_s: float) -> Facts:
+        """Capture and retain now; `complete` says whether all of it was done in time."""
+        unknown = set(memories) - set(self._memories())
+        if unknown:
+            raise UsageError(f"no memory is called {', '.join(sorted(unknown))}", fix="retaind status lists them")
+        ids: frozenset[int] | None = None
+        if target is not None:
+            stream = await self.database.read(lambda c: self._resolve_or_none(c, target))
+            ids = None if stream is None else frozenset({stream.id})
+        job = FlushJob(ids)
+        with anyio.move_on_after(timeout_s):
+            self.loop.submit(job)
+            await job.done.wait()
+        if target is not None and ids is None:
+            await self.session(target)
+        pending = self.retainer.queue.bytes()
+        return {
+            "complete": job.done.is_set() and job.error is None,
+            "error": str(job.error) if job.error else None,
+            "pending_bytes": pending,
+        }
+
+    def _resolve_or_none(self, connection: Connection, target: str) -> report.Stream | None:
+        """Find the session; one that is not known yet may be met by the flush's own scan."""
+        try:
+            return report.resolve(connection, target)
+        except NotFound:
+            return None
+
+    async def reload(self) -> Facts:
+        """Read the configuration again. Exclusions, scan interval and idle times apply at once."""
+        fresh = await anyio.to_thread.run_sync(load, self.paths.config_file, os.environ)
+        changed = _changed(self.settings, fresh)
+        self.settings = fresh
+        await self.engine.apply_rules(fresh.exclusion, fresh.watch.scan_interval_s)
+        self.retainer.queue.idle_s = fresh.local.idle_s
+        self.retainer.queue.max_behind_s = fresh.local.max_behind_s
+        now = {"exclusion", "watch", "local", "recall"}
+        logger().info("reloaded", changed=changed)
+        return {"changed": changed, "after_restart": [name for name in changed if name not in now]}
+
+    async def retain(self, request: RetainRequest) -> Facts:
+        """Hand a text to a memory; answers the RetainResult."""
+        raise UsageError("texts of your own cannot be retained by this version")
+
+    async def recall(self, request: RecallRequest) -> Facts:
+        """Answer as `recall --json`."""
+        raise UsageError("recall is not served by this version")

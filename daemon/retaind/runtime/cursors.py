@@ -1,0 +1,120 @@
+"""Cursors: how far each memory has planned each generation, and which records it owns there."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from retaind.core.plan import Counts
+from retaind.db import Connection
+
+_MASK: Final = (1 << 63) - 1
+
+
+class Cursor(NamedTuple):
+    """One row of `cursor`; `dropped` and `redacted` are JSON objects of counts."""
+
+    offset: int = 0
+    carry: bytes = b""
+    records: int = 0
+    retained: int = 0
+    pending: int = 0
+    set_aside: int = 0
+    dropped: str = "{}"
+    redacted: str = "{}"
+    messages: int = 0
+    turns: int = 0
+
+    def moved(
+        self, offset: int, carry: bytes, counts: Counts, redacted: Mapping[str, int]
+    ) -> "Cursor":
+        """Return the cursor after a plan whose documents the memory has completed at once."""
+        return self._replace(
+            offset=offset,
+            carry=carry,
+            records=self.records + counts.records,
+            retained=self.retained + counts.planned,
+            dropped=_summed(self.dropped, counts.dropped),
+            redacted=_summed(self.redacted, redacted),
+            messages=self.messages + counts.messages,
+            turns=self.turns + counts.turns,
+        )
+
+
+def _summed(stored: str, more: Mapping[str, int]) -> str:
+    counts: dict[str, int] = json.loads(stored)
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
+    return json.dumps({name: count for name, count in counts.items() if count})
+
+
+def behind(connection: Connection, memory: str) -> list[tuple[int, int, int, int, int, str | None]]:
+    """Return (stream, generation, n, offset, captured, closed) of all that has bytes to plan."""
+    return connection.execute(
+        "SELECT g.stream_id, g.id, g.n, coalesce(c.offset, 0), g.captured, g.closed FROM generation g"
+        " JOIN stream s ON s.id = g.stream_id"
+        " LEFT JOIN cursor c ON c.generation_id = g.id AND c.memory = ?"
+        " WHERE g.captured > coalesce(c.offset, 0) AND s.kind != 'attachment' AND s.mode != 'off'"
+        " ORDER BY g.stream_id, g.n",
+        (memory,),
+    ).fetchall()
+
+
+def load(connection: Connection, memory: str, generation_id: int) -> Cursor:
+    """Return a memory's cursor in a generation; one that has not begun stands at 0."""
+    row = connection.execute(
+        "SELECT offset, carry, records, retained, pending, set_aside, dropped, redacted, messages, turns"
+        " FROM cursor WHERE memory = ? AND generation_id = ?",
+        (memory, generation_id),
+    ).fetchone()
+    return Cursor(*row) if row else Cursor()
+
+
+def store(
+    connection: Connection,
+    memory: str,
+    generation_id: int,
+    cursor: Cursor,
+    policy_hash: str,
+    parser_version: int,
+) -> None:
+    """Write a cursor, with the policy and parser that it ran under."""
+    connection.execute(
+        "INSERT OR REPLACE INTO cursor (memory, generation_id, offset, carry, records, retained, pending,"
+        " set_aside, dropped, redacted, messages, turns, policy_hash, parser_version)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (memory, generation_id, *cursor, policy_hash, parser_version),
+    )
+
+
+def owned(connection: Connection, memory: str, keys: Sequence[int]) -> frozenset[int]:
+    """Return which of these records the memory owns already."""
+    if not keys:
+        return frozenset()
+    salt = _salt(memory)
+    salted = json.dumps([key ^ salt for key in keys])
+    rows = connection.execute(
+        "SELECT key FROM record_owner WHERE key IN (SELECT value FROM json_each(?))", (salted,)
+    ).fetchall()
+    return frozenset(row[0] ^ salt for row in rows)
+
+
+def own(connection: Connection, memory: str, keys: Sequence[int], generation_id: int) -> None:
+    """Record that the memory owns these records through a generation."""
+    salt = _salt(memory)
+    connection.executemany(
+        "INSERT OR IGNORE INTO record_owner (key, generation_id) VALUES (?, ?)",
+        [(key ^ salt, generation_id) for key in keys],
+    )
+
+
+def pin_cwd(connection: Connection, stream_id: int, cwd: str, project: str | None) -> None:
+    """Record a session's first cwd, and the project that it belongs to, once for all."""
+    connection.execute(
+        "UPDATE stream SET cwd = ?, project = coalesce(project, ?) WHERE id = ? AND cwd IS NULL",
+        (cwd, project, stream_id),
+    )
+
+
+def _salt(memory: str) -> int:
+    return int.from_bytes(hashlib.sha256(memory.encode()).digest()[:8]) & _MASK

@@ -1,0 +1,225 @@
+"""The running daemon: everything wired together in one task group, begun and ended in order."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from retaind.config import Settings
+
+from retaind.runtime.logs import configure, logger  # isort: skip  # before structlog: see there
+from retaind.core.plan import Limits
+from retaind.db import Database
+from retaind.errors import RetaindError, StateDamaged
+from retaind.hosts import HOSTS
+from retaind.hosts.claude_code import ClaudeCode
+from retaind.memory.local import LocalMemory
+from retaind.paths import Paths
+from retaind.runtime.admission import Admission
+from retaind.runtime.answers import Answers
+from retaind.runtime.api import Api
+from retaind.runtime.capture import Capture
+from retaind.runtime.control_socket import listen
+from retaind.runtime.engine import Engine
+from retaind.runtime.events import Events
+from retaind.runtime.lifecycle import (
+    ClockGap,
+    notify,
+    show_where_it_hangs,
+    single_instance,
+    watch_signals,
+    watchdog_interval_s,
+)
+from retaind.runtime.loop import Loop
+from retaind.runtime.pending import Queue
+from retaind.runtime.projects import project_name
+from retaind.runtime.quarantine import mark_suspect, open_database
+from retaind.runtime.results import Results
+from retaind.runtime.retain import Retainer
+from retaind.runtime.roots import claude_roots
+from retaind.runtime.scan import Root, watch_paths
+from retaind.runtime.watch import Watcher
+from retaind.runtime.window import Retention
+
+_HEARTBEAT_S: Final = 20.0
+_TIDY_S: Final = 60.0
+_EXIT_DAMAGED: Final = 1
+
+
+def main(settings: Settings, paths: Paths) -> int:
+    """Run the daemon until it is asked to stop; returns the process's exit code.
+
+    Raises AlreadyRunning, StateTooNew, StateUnwritable or DiskFull when it cannot start.
+    """
+    configure(settings.log.level, os.environ, paths.log_dir)
+    show_where_it_hangs()
+    started = time.time()
+    with single_instance(paths, started):
+        ended = anyio.run(_run, settings, paths, started)
+        if ended.hangs:
+            # A read that never returns would keep the interpreter from ending.
+            os._exit(ended.code)
+        return ended.code
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    code: int
+    hangs: bool
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What a running daemon is made of."""
+
+    database: Database
+    capture: Capture
+    retainer: Retainer
+    engine: Engine
+    loop: Loop
+    watcher: Watcher | None
+    results: Results
+    answers: Answers
+
+
+async def _run(settings: Settings, paths: Paths, started: float) -> _Ended:
+    database, quarantined = await anyio.to_thread.run_sync(open_database, paths)
+    try:
+        parts = _wire(settings, paths, database, started, quarantined)
+        await parts.capture.load()
+        await parts.retainer.load()
+        async with listen(paths.socket, paths.state_dir) as listener:
+            await _serve(parts, Api(parts.answers), listener)
+        code = await _finish(parts)
+    except StateDamaged as damaged:
+        mark_suspect(paths)
+        logger().error("state_damaged", why=damaged.why)
+        code = _EXIT_DAMAGED
+    finally:
+        database.close()
+    return _Ended(code, hangs=parts.capture.counters["hung"] > 0)
+
+
+def _wire(
+    settings: Settings, paths: Paths, database: Database, started: float, quarantined: Path | None
+) -> _Parts:
+    log = logger()
+    events = Events()
+    results = Results(database, events, settings.hooks.post_retain, log.warning)
+    memory = LocalMemory(database)
+    admission = Admission(settings.exclusion, project_name)
+    capture = Capture(database, admission)
+    retention = Retention(
+        memory=memory.name,
+        hosts=HOSTS,
+        policy=settings.retain,
+        limits=Limits(),
+        retain_in=memory.retain_in,
+        project_of=project_name,
+    )
+    queue = Queue(settings.local.idle_s, settings.local.max_behind_s)
+    retainer = Retainer(database, retention, queue, log.error, results.announce)
+    roots = _Roots(settings)
+    interval = settings.watch.scan_interval_s
+    engine = Engine(database, capture, roots, retainer, interval)
+    loop = Loop(engine, retainer)
+    watcher = None
+    if settings.watch.mode == "auto":
+        watcher = Watcher(roots.folders, engine.hint, engine.request_scan, log.warning)
+    answers = Answers(
+        paths=paths,
+        settings=settings,
+        database=database,
+        memory=memory,
+        engine=engine,
+        retainer=retainer,
+        loop=loop,
+        watcher=watcher,
+        events=events,
+        started=started,
+        quarantined=quarantined,
+    )
+    return _Parts(database, capture, retainer, engine, loop, watcher, results, answers)
+
+
+class _Roots:
+    """The roots as they are now: looked up anew for each scan, because folders come and go."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._configured = settings.roots.claude_code
+        self._host = ClaudeCode()
+
+    def __call__(self) -> Sequence[Root]:
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
+        found = claude_roots(home, os.environ, self._configured)
+        return [Root(self._host, os.fsencode(path)) for path in found]
+
+    def folders(self) -> Iterator[bytes]:
+        for root in self():
+            yield from watch_paths(root)
+
+
+async def _serve(parts: _Parts, api: Api, listener: object) -> None:
+    """Work until asked to stop. Whoever ends the intake leaves a consistent state: steps are never cut."""
+    log = logger()
+    stopping = anyio.Event()
+
+    def stop() -> None:
+        notify("STOPPING=1", "STATUS=stopping")
+        stopping.set()
+        parts.loop.stop()
+        if parts.watcher is not None:
+            parts.watcher.stop()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch_signals, stop, parts.answers.reload_soon)
+        tasks.start_soon(api.serve, listener)
+        tasks.start_soon(parts.results.run)
+        tasks.start_soon(_heartbeat, parts)
+        if parts.watcher is not None:
+            tasks.start_soon(parts.watcher.run)
+        notify("READY=1", "STATUS=watching")
+        log.info("ready", sessions=len(parts.capture.index), pid=os.getpid())
+        await parts.loop.run()
+        tasks.cancel_scope.cancel()
+
+
+async def _heartbeat(parts: _Parts) -> None:
+    """Feed the watchdog from the loop's own progress, notice sleep, and tidy in quiet moments."""
+    interval = watchdog_interval_s() or _HEARTBEAT_S
+    gap = ClockGap()
+    tidied = time.monotonic()
+    while True:
+        before = parts.engine.progress_ticks
+        parts.engine.poke()
+        await anyio.sleep(min(interval, _HEARTBEAT_S))
+        if parts.engine.progress_ticks != before:
+            notify("WATCHDOG=1", f"STATUS={parts.answers.one_line()}")
+        if gap.check():
+            parts.engine.request_scan()
+        if parts.watcher is not None:
+            await parts.watcher.refresh()
+        if time.monotonic() - tidied > _TIDY_S and parts.engine.is_quiet():
+            tidied = time.monotonic()
+            await _tidy(parts)
+
+
+async def _tidy(parts: _Parts) -> None:
+    try:
+        await parts.database.tidy()
+    except RetaindError as error:
+        logger().warning("tidy_failed", why=error.why)
+
+
+async def _finish(parts: _Parts) -> int:
+    """Take what is still on disk, as far as the deadline allows; the rest is there at the next start."""
+    started = time.monotonic()
+    left = await parts.loop.finish()
+    notify("STATUS=stopped")
+    logger().info("stopped", took_s=round(time.monotonic() - started, 3), pending_bytes=left)
+    return 0

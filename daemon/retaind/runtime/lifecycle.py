@@ -1,0 +1,129 @@
+"""The daemon's life as the system sees it: one instance, signals, readiness, the watchdog."""
+
+import faulthandler
+import fcntl
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import anyio
+
+from retaind import __version__
+from retaind.errors import AlreadyRunning, StateUnwritable
+from retaind.paths import Holder, Paths, private_dir, read_holder, write_holder
+
+_FORCED_EXIT: Final = 130
+
+
+@contextmanager
+def single_instance(paths: Paths, started: float) -> Iterator[None]:
+    """Hold the lock on the state directory for as long as the block runs.
+
+    The lock disappears with the process, so nothing stale can stand in the way; the file stays.
+    Raises AlreadyRunning, naming the process that holds it, or StateUnwritable.
+    """
+    private_dir(paths.state_dir, symlink_ok=True)
+    try:
+        descriptor = os.open(
+            paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+    except OSError as error:
+        raise StateUnwritable(
+            f"the lock file {paths.lock} cannot be opened",
+            why=error.strerror or str(error),
+            fix=f"make {paths.state_dir} writable for this user, or set RETAIND_STATE_DIR",
+        ) from error
+    try:
+        _lock(descriptor, paths)
+        write_holder(descriptor, Holder(os.getpid(), paths.socket, started, __version__))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, paths: Paths) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = read_holder(paths.lock)
+        who = f"process {holder.pid} holds the lock" if holder else "its lock is held"
+        raise AlreadyRunning(
+            f"retaind already runs with {paths.state_dir}",
+            why=who,
+            fix="retaind status, or retaind restart",
+        ) from error
+
+
+def notify(*lines: str) -> bool:
+    """Tell the service manager something, if there is one that listens; never fails."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return False
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with (
+        suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as peer,
+    ):
+        peer.connect(address)
+        peer.sendall("\n".join(lines).encode())
+        return True
+    return False
+
+
+def watchdog_interval_s() -> float | None:
+    """Return how often the service manager wants to hear from us, or None when it does not."""
+    pid = os.environ.get("WATCHDOG_PID")
+    if pid is not None and pid != str(os.getpid()):
+        return None
+    try:
+        return int(os.environ["WATCHDOG_USEC"]) / 3_000_000
+    except (KeyError, ValueError):
+        return None
+
+
+def child_environment() -> dict[str, str]:
+    """Return our environment without what the service manager meant for this process alone."""
+    own = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)}
+
+
+async def watch_signals(stop: Callable[[], None], reload: Callable[[], None]) -> None:
+    """Ask the daemon to stop at the first SIGTERM or SIGINT, and leave at once at the second.
+
+    Leaving at once is as safe as a crash. SIGHUP reads the configuration again.
+    """
+    asked = False
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
+        async for number in received:
+            if number == signal.SIGHUP:
+                reload()
+            elif asked:
+                os._exit(_FORCED_EXIT)
+            else:
+                asked = True
+                stop()
+
+
+def show_where_it_hangs() -> None:
+    """Have the watchdog's SIGABRT print where every thread stands, before the process ends."""
+    faulthandler.enable(all_threads=True)
+
+
+class ClockGap:
+    """Notices that the machine slept: the wall clock went on and the monotonic clock did not."""
+
+    def __init__(self, tolerance_s: float = 30.0) -> None:
+        self._tolerance_s = tolerance_s
+        self._offset = time.time() - time.monotonic()
+
+    def check(self) -> bool:
+        """Say whether the clocks have moved apart since the last check."""
+        offset = time.time() - time.monotonic()
+        gap = abs(offset - self._offset)
+        self._offset = offset
+        return gap > self._tolerance_s

@@ -1,0 +1,88 @@
+"""The loop that drives the engine: paces commits, serves flush requests, and ends in order."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+
+from retaind.errors import RetaindError, StateDamaged
+from retaind.runtime.engine import Engine
+from retaind.runtime.retain import Retainer
+
+_QUIET_S: Final = 0.2
+_GROUP_S: Final = 0.1
+_LAST_S: Final = 1.8
+
+
+@dataclass(slots=True)
+class FlushJob:
+    """Somebody waits until everything visible now is captured and retained."""
+
+    stream_ids: frozenset[int] | None
+    done: anyio.Event = field(default_factory=anyio.Event)
+    error: RetaindError | None = None
+
+
+class Loop:
+    """Runs the engine's steps one after the other, so that nothing is ever cut in its middle."""
+
+    def __init__(self, engine: Engine, retainer: Retainer) -> None:
+        self._engine = engine
+        self._retainer = retainer
+        self._jobs: list[FlushJob] = []
+        self._stopping = False
+
+    def stop(self) -> None:
+        """End the loop after the step under way."""
+        self._stopping = True
+        self._engine.poke()
+
+    def submit(self, job: FlushJob) -> None:
+        """Ask for a flush; its event is set when it is done."""
+        self._jobs.append(job)
+        self._engine.poke()
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        while not self._stopping:
+            before = self._engine.last_commit
+            busy = await self._engine.step()
+            if isinstance(self._engine.last_error, StateDamaged):
+                raise self._engine.last_error
+            if self._jobs:
+                await self._flush(self._jobs.pop(0))
+                continue
+            if not busy:
+                await self._engine.wait()
+            await self._pace(before)
+
+    async def _pace(self, before: float) -> None:
+        """Group commits: the first after a quiet spell goes at once, later ones wait a little."""
+        if self._engine.is_importing() or self._stopping:
+            return
+        since = time.monotonic() - self._engine.last_commit
+        followed_quickly = self._engine.last_commit - before < _QUIET_S
+        if followed_quickly and since < _GROUP_S:
+            await anyio.sleep(_GROUP_S - since)
+
+    async def _flush(self, job: FlushJob) -> None:
+        try:
+            await self._engine.settle(retain=job.stream_ids is None)
+            self._retainer.force(job.stream_ids)
+            while await self._retainer.step() and not self._stopping:
+                pass
+        except RetaindError as error:
+            job.error = error
+        job.done.set()
+
+    async def finish(self) -> int:
+        """Take what can still be taken within two seconds; returns the bytes left for the next start."""
+        started = time.monotonic()
+        await self._engine.settle(until=started + _LAST_S, retain=True)
+        self._retainer.force(None)
+        while time.monotonic() < started + _LAST_S and await self._retainer.step():
+            pass
+        for job in self._jobs:
+            job.done.set()
+        return self._retainer.queue.bytes()

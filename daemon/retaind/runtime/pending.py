@@ -1,0 +1,157 @@
+"""What waits to be retained: per generation, since when, and the bytes that are still at hand."""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+_FRESH_BYTES: Final = 24 * 1024 * 1024
+LARGE_BYTES: Final = 256 * 1024
+"""This much pending of one generation is worth retaining without waiting for it to go idle."""
+
+TAIL_QUIET_S: Final = 30.0
+"""A whole record without its newline is retained after this long without growth."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """One generation that has bytes behind a memory's cursor. Times are of the monotonic clock.
+
+    `searched` is the offset up to which an unfinished line was searched for its newline; `lines` counts
+    newlines for sessions of which no bytes are kept; `forced` asks for everything now, also for a whole
+    record that lacks its newline.
+    """
+
+    stream_id: int
+    generation_id: int
+    n: int
+    offset: int
+    captured: int
+    since: float
+    last: float
+    grew: bool
+    closed: bool = False
+    forced: bool = False
+    searched: int = 0
+    lines: int = 0
+    tail_tried: int = -1
+    failures: int = 0
+    not_before: float = 0.0
+
+    @property
+    def bytes(self) -> int:
+        """Captured bytes that are not planned yet."""
+        return self.captured - self.offset
+
+    def due_at(self, idle_s: float, max_behind_s: float) -> float:
+        """Return when this is due: idle for long enough, too far behind, large, asked for or closed."""
+        if self.searched >= self.captured and not (self.closed or self.forced):
+            return self._tail_due_at(idle_s)
+        if self.forced or self.closed or self.bytes >= LARGE_BYTES:
+            return self.not_before
+        return max(self.not_before, min(self.last + idle_s, self.since + max_behind_s))
+
+    def _tail_due_at(self, idle_s: float) -> float:
+        """Say when to look once more at an unfinished line: when its writer seems to be gone."""
+        if self.tail_tried == self.captured:
+            return float("inf")
+        return self.last + (TAIL_QUIET_S if self.grew else idle_s)
+
+
+@dataclass(slots=True)
+class Fresh:
+    """Raw bytes that were just captured, kept for a moment so that they need not be read back."""
+
+    total: int = 0
+    _pieces: dict[int, deque[tuple[int, bytes]]] = field(default_factory=dict)
+
+    def put(self, generation_id: int, raw: tuple[tuple[int, bytes], ...]) -> None:
+        """Keep raw bytes; when there is no room, what is there already stays."""
+        for start, data in raw:
+            if self.total + len(data) > _FRESH_BYTES:
+                return
+            self._pieces.setdefault(generation_id, deque()).append((start, data))
+            self.total += len(data)
+
+    def take(self, generation_id: int, offset: int) -> tuple[tuple[int, bytes], ...]:
+        """Return the pieces that lead on from `offset` without a gap; pieces before it are dropped."""
+        pieces = self._pieces.get(generation_id)
+        if pieces is None:
+            return ()
+        while pieces and pieces[0][0] + len(pieces[0][1]) <= offset:
+            self.total -= len(pieces.popleft()[1])
+        if not pieces:
+            del self._pieces[generation_id]
+            return ()
+        found = []
+        at = offset
+        for start, data in pieces:
+            if start > at or start + len(data) <= at:
+                break
+            found.append((at, data[at - start :] if start < at else data))
+            at = start + len(data)
+        return tuple(found)
+
+    def drop(self, generation_id: int) -> None:
+        """Forget what is kept of a generation."""
+        for _, data in self._pieces.pop(generation_id, ()):
+            self.total -= len(data)
+
+
+class Queue:
+    """The generations that wait, in the order in which they are to be taken."""
+
+    def __init__(self, idle_s: float, max_behind_s: float) -> None:
+        self.idle_s = idle_s
+        self.max_behind_s = max_behind_s
+        self._waiting: dict[int, Pending] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, pending: Pending) -> None:
+        """Put a generation into the queue."""
+        self._waiting[pending.generation_id] = pending
+
+    def get(self, generation_id: int) -> Pending | None:
+        """Return what waits of a generation."""
+        return self._waiting.get(generation_id)
+
+    def all(self) -> list[Pending]:
+        """Return everything that waits."""
+        return list(self._waiting.values())
+
+    def settle(self, pending: Pending) -> None:
+        """Take a generation out once nothing of it is pending."""
+        if pending.bytes <= 0:
+            self._waiting.pop(pending.generation_id, None)
+
+    def bytes(self) -> int:
+        """Return how many captured bytes wait."""
+        return sum(pending.bytes for pending in self._waiting.values())
+
+    def next_due_s(self) -> float | None:
+        """Return in how many seconds something is due, or None when nothing will be."""
+        due = min((self._due_at(p) for p in self._waiting.values()), default=float("inf"))
+        return None if due == float("inf") else max(0.0, due - time.monotonic())
+
+    def due(self, at_most: int) -> list[Pending]:
+        """Return what is due now, closed generations before the ones that follow them."""
+        now = time.monotonic()
+        ready = [p for p in self._waiting.values() if self._due_at(p) <= now]
+        first: dict[int, Pending] = {}
+        for pending in ready:
+            earlier = self._earliest(pending)
+            first[earlier.generation_id] = earlier
+            if len(first) >= at_most:
+                break
+        return list(first.values())
+
+    def _due_at(self, pending: Pending) -> float:
+        return pending.due_at(self.idle_s, self.max_behind_s)
+
+    def _earliest(self, pending: Pending) -> Pending:
+        if pending.n == 1:
+            return pending
+        same = [p for p in self._waiting.values() if p.stream_id == pending.stream_id]
+        return min(same, key=lambda p: p.n)
