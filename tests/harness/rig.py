@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retaind.core.policy import Exclusion
-from retaind.db import Database
+from retaind.db import Connection, Database, open_readonly
 from retaind.hosts.claude_code import ClaudeCode
 from retaind.runtime.admission import Admission
 from retaind.runtime.capture import Capture, Captured
@@ -105,8 +105,7 @@ class Rig:
         )
 
     @contextmanager
-    def _reading(self) -> Iterator[streams.sqlite3.Connection]:
-        from retaind.db import open_readonly
+    def _reading(self) -> Iterator[Connection]:
 
         connection = open_readonly(self.database.path)
         try:

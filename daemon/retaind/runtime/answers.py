@@ -4,8 +4,8 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +13,8 @@ import anyio
 
 from retaind import __version__
 from retaind.config import Settings, load
-from retaind.core.policy import Exclusion
-from retaind.errors import NotFound, UsageError
 from retaind.db import Connection, Database
+from retaind.errors import ConfigError, NotFound, UsageError
 from retaind.memory.local import LocalMemory, search
 from retaind.memory.port import Filters
 from retaind.paths import Paths
@@ -23,6 +22,7 @@ from retaind.runtime import report
 from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
 from retaind.runtime.engine import Engine
 from retaind.runtime.events import Events
+from retaind.runtime.lifecycle import notify
 from retaind.runtime.logs import logger
 from retaind.runtime.loop import FlushJob, Loop
 from retaind.runtime.retain import Retainer
@@ -46,7 +46,7 @@ class Answers:
     events: Events
     started: float
     quarantined: Path | None = None
-    _reload: anyio.Event | None = None
+    reload_wanted: anyio.Event = field(default_factory=anyio.Event)
 
     async def status(self) -> Facts:
         """Answer as `status --json`."""
@@ -85,7 +85,11 @@ class Answers:
         if progress is None:
             return None
         done, total = progress
-        return {"files_done": done, "files_total": total, "pending_bytes": self.retainer.queue.bytes()}
+        return {
+            "files_done": done,
+            "files_total": total,
+            "pending_bytes": self.retainer.queue.bytes(),
+        }
 
     def _watch(self) -> Facts:
         watcher, scan = self.watcher, self.engine.last_scan
@@ -107,7 +111,9 @@ class Answers:
             found.append(str(self.engine.last_error))
         if self.retainer.failing:
             kinds = ", ".join(sorted(set(self.retainer.failing.values())))
-            found.append(f"{len(self.retainer.failing)} sessions cannot be retained ({kinds}); their bytes are safe")
+            found.append(
+                f"{len(self.retainer.failing)} sessions cannot be retained ({kinds}); their bytes are safe"
+            )
         scan = self.engine.last_scan
         for path, state in (scan.roots if scan is not None else {}).items():
             if state in {"permission", "unobservable"}:
@@ -163,7 +169,9 @@ class Answers:
         """Capture and retain now; `complete` says whether all of it was done in time."""
         unknown = set(memories) - set(self._memories())
         if unknown:
-            raise UsageError(f"no memory is called {', '.join(sorted(unknown))}", fix="retaind status lists them")
+            raise UsageError(
+                f"no memory is called {', '.join(sorted(unknown))}", fix="retaind status lists them"
+            )
         ids: frozenset[int] | None = None
         if target is not None:
             stream = await self.database.read(lambda c: self._resolve_or_none(c, target))
@@ -200,6 +208,22 @@ class Answers:
         logger().info("reloaded", changed=changed)
         return {"changed": changed, "after_restart": [name for name in changed if name not in now]}
 
+    def reload_soon(self) -> None:
+        """Ask for a reload without waiting for it; the daemon's loop of reloads answers."""
+        self.reload_wanted.set()
+
+    async def reload_when_asked(self) -> None:
+        """Reload at each SIGHUP, until cancelled; a configuration that cannot be used changes nothing."""
+        while True:
+            await self.reload_wanted.wait()
+            self.reload_wanted = anyio.Event()
+            notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+            try:
+                await self.reload()
+            except ConfigError as error:
+                logger().error("reload_failed", error=str(error))
+            notify("READY=1")
+
     async def retain(self, request: RetainRequest) -> Facts:
         """Hand a text to a memory; answers the RetainResult."""
         raise UsageError("texts of your own cannot be retained by this version")
@@ -207,3 +231,9 @@ class Answers:
     async def recall(self, request: RecallRequest) -> Facts:
         """Answer as `recall --json`."""
         raise UsageError("recall is not served by this version")
+
+
+def _changed(before: Settings, after: Settings) -> list[str]:
+    """Return the sections of the settings that differ."""
+    sections = [field.name for field in fields(before) if field.name != "origins"]
+    return [name for name in sections if getattr(before, name) != getattr(after, name)]

@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
+from anyio.abc import SocketListener
 
 from retaind.config import Settings
 
@@ -155,7 +156,7 @@ class _Roots:
         self._host = ClaudeCode()
 
     def __call__(self) -> Sequence[Root]:
-        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
+        home = Path(os.path.expanduser("~"))
         found = claude_roots(home, os.environ, self._configured)
         return [Root(self._host, os.fsencode(path)) for path in found]
 
@@ -164,7 +165,7 @@ class _Roots:
             yield from watch_paths(root)
 
 
-async def _serve(parts: _Parts, api: Api, listener: object) -> None:
+async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
     """Work until asked to stop. Whoever ends the intake leaves a consistent state: steps are never cut."""
     log = logger()
     stopping = anyio.Event()
@@ -178,6 +179,7 @@ async def _serve(parts: _Parts, api: Api, listener: object) -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch_signals, stop, parts.answers.reload_soon)
+        tasks.start_soon(parts.answers.reload_when_asked)
         tasks.start_soon(api.serve, listener)
         tasks.start_soon(parts.results.run)
         tasks.start_soon(_heartbeat, parts)

@@ -82,10 +82,12 @@ def load_open(connection: sqlite3.Connection) -> list[OpenGeneration]:
         " FROM stream s JOIN generation g ON g.stream_id = s.id WHERE g.closed IS NULL ORDER BY s.id"
     ).fetchall()
     return [
-        OpenGeneration(
-            *row[:13],
-            sighting=Sighting(Locator(row[13], row[14]), row[15], *row[21:24]),
-            evidence=Evidence(*row[16:21]),
+        OpenGeneration._make(
+            (
+                *row[:13],
+                Sighting(Locator(row[13], row[14]), row[15], *row[21:24]),
+                Evidence(*row[16:21]),
+            )
         )
         for row in rows
     ]
