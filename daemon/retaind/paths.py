@@ -43,7 +43,7 @@ def find_paths(environ: Mapping[str, str], platform: str = sys.platform) -> Path
 
     Raises ConfigError for an override that is not absolute, or a socket path that is too long.
     """
-    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - of no variable
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))
     state = _override(environ, "RETAIND_STATE_DIR") or _state_dir(environ, platform, home)
     config = _override(environ, "RETAIND_CONFIG_FILE") or _config_file(environ, platform, home)
     return Paths(

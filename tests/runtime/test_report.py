@@ -206,6 +206,7 @@ def test_the_summary_adds_everything_up(state: Vaulted, reader: sqlite3.Connecti
     assert (facts["sessions"], facts["captured_bytes"]) == (2, 79)
     assert facts["pending_bytes"] == 74
     assert facts["memories"]["local"] == {
+        "state": "pending",
         "pending_bytes": 37,
         "records": 3,
         "retained": 2,

@@ -43,7 +43,7 @@ def load(path: Path, environ: Mapping[str, str]) -> Settings:
     Raises ConfigError, which names the place, the key and the fix.
     """
     given = dict(_from_file(path)) | dict(_from_environment(environ))
-    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - a text, not a Path
+    home = environ.get("HOME") or os.path.expanduser("~")
     values = {key: _expand(key, _read(key, KEYS[key], one), home) for key, one in given.items()}
     if not values.get("memory.local.enabled", True) and values.get("memory.hindsight.url"):
         values.setdefault("recall.memory", "hindsight")

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from retaind.runtime.catalog import Generation, Session, Stream, load, shown_path
+from retaind.runtime.catalog import Generation, Session, Stream, load, resolve, shown_path
 from retaind.vault import streams
+
+__all__ = ["Stream", "resolve", "sessions", "summary", "timestamp", "unfinished_bytes"]
 
 Facts = dict[str, Any]
 
@@ -160,8 +162,10 @@ def _memory_sums(connection: sqlite3.Connection, memory: str, captured: int) -> 
         " GROUP BY j.key ORDER BY j.key",
         (memory,),
     ).fetchall()
+    waiting = max(captured - sums[0], 0)
     return {
-        "pending_bytes": max(captured - sums[0], 0),
+        "state": "degraded" if sums[4] else "pending" if waiting or sums[3] else "idle",
+        "pending_bytes": waiting,
         "records": sums[1],
         "retained": sums[2],
         "pending": sums[3],

@@ -1,0 +1,52 @@
+"""`retaind flush`: capture and retain now."""
+
+import sys
+
+import click
+
+from retaind.cli import client, context
+from retaind.cli.client import NoAnswer
+from retaind.cli.output import print_json, size
+
+_INCOMPLETE_EXIT = 8
+_GRACE_S = 5.0
+
+
+@click.command()
+@click.argument("session", required=False, metavar="[ID]")
+@click.option("--memory", "memories", multiple=True, help="Wait for this memory, too. Repeatable.")
+@click.option(
+    "--timeout", "timeout_s", default=60.0, show_default=True, type=click.FloatRange(0, 86_400),
+    help="Seconds to wait at most; exit 8 when they are over.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def command(
+    session: str | None, memories: tuple[str, ...], timeout_s: float, *, as_json: bool
+) -> int:
+    """Capture every transcript, or one session's, and retain it now. Waits until that is done."""
+    paths = context.paths()
+    body = {"session": session, "memories": list(memories), "timeout_s": timeout_s}
+
+    def ask() -> dict[str, object]:
+        try:
+            answer: dict[str, object] = client.post(paths, "flush", body, timeout_s + _GRACE_S)
+        except NoAnswer:
+            answer = {"complete": False, "error": "the daemon did not answer in time"}
+        return answer
+
+    if as_json or not sys.stdout.isatty():
+        answer = ask()
+    else:
+        from retaind.cli.progress import during
+
+        answer = during(ask, paths)
+    if as_json:
+        print_json(answer)
+    elif answer.get("complete"):
+        print("everything is captured and retained")
+    else:
+        left = answer.get("pending_bytes")
+        waiting = f"; {size(left)} wait" if isinstance(left, int) else ""
+        why = answer.get("error") or f"{timeout_s:g} s are over"
+        print(f"not finished: {why}{waiting}", file=sys.stderr)
+    return 0 if answer.get("complete") else _INCOMPLETE_EXIT

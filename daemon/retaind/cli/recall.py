@@ -1,0 +1,42 @@
+"""`retaind recall`: what an agent would be given."""
+
+import os
+
+import click
+
+from retaind.cli import client, context
+from retaind.cli.output import harmless, print_json
+
+_TIMEOUT_S = 30.0
+
+
+@click.command()
+@click.argument("prompt")
+@click.option("--session", "session_id", help="Compose the query from this session's last turns.")
+@click.option("--turns", type=click.IntRange(0), help="How many of them.")
+@click.option("--memory", help="The memory to ask.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Bounds the block (characters / 4).")
+@click.option("--json", "as_json", is_flag=True, help="Print query, results and block as JSON.")
+def command(
+    prompt: str,
+    session_id: str | None,
+    turns: int | None,
+    memory: str | None,
+    max_tokens: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the block that an agent would be given for a prompt; nothing if nothing is recalled."""
+    asked = {
+        "prompt": prompt,
+        "session_id": session_id,
+        "turns": turns,
+        "memory": memory,
+        "max_tokens": max_tokens,
+        "cwd": os.getcwd(),
+    }
+    answer = client.post(context.paths(), "recall", asked, _TIMEOUT_S)
+    if as_json:
+        print_json(answer)
+    elif answer.get("block"):
+        print(harmless(answer["block"]))

@@ -1,0 +1,64 @@
+"""`retaind search`: full text over everything retained."""
+
+from typing import Any
+
+import click
+
+from retaind.cli import context
+from retaind.cli.output import harmless, paint, print_json
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option("--host", "hosts", multiple=True, help="Only this coding agent. Repeatable.")
+@click.option("--project", "projects", multiple=True, help="Only this project. Repeatable.")
+@click.option("--session", "sessions", multiple=True, help="Only this session. Repeatable.")
+@click.option("--role", "roles", multiple=True, help="Only what this role said. Repeatable.")
+@click.option("--since", help="Not before this date or time (ISO 8601, UTC).")
+@click.option("--until", help="Not after this date or time (ISO 8601, UTC).")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000))
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+def command(
+    query: tuple[str, ...],
+    hosts: tuple[str, ...],
+    projects: tuple[str, ...],
+    sessions: tuple[str, ...],
+    roles: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Search every retained conversation; the best match comes first."""
+    from dataclasses import asdict
+
+    from retaind.memory.local import search
+    from retaind.memory.port import Filters
+
+    filters = Filters(
+        hosts=hosts,
+        projects=projects,
+        sessions=sessions,
+        roles=roles,
+        since=since,
+        until=until,
+    )
+    with context.reader() as connection:
+        found = [asdict(one) for one in search(connection, " ".join(query), limit, filters)]
+    if as_json:
+        print_json({"results": found})
+    elif not found:
+        print("nothing found")
+    else:
+        for one in found:
+            _print(one)
+
+
+def _print(one: dict[str, Any]) -> None:
+    when = str(one["timestamp"] or "")[:16].replace("T", " ")
+    facts = [when, one["project"] or one["host"], one["role"] or "", one["session_id"]]
+    print(paint(harmless("  ".join(fact for fact in facts if fact)), "dim"))
+    for line in str(one["snippet"] or one["text"]).strip().splitlines():
+        print(f"  {harmless(line)}")
+    print()
