@@ -557,6 +557,8 @@ def test_redaction_can_be_switched_off() -> None:
 
 # Properties, over any conversation and any way to cut it.
 
+ANY_SPEED = settings(deadline=None)  # on a busy machine one example may take long
+
 WORDS = st.sampled_from(
     ["hello", "y", "two\n\nparagraphs", "漢字 😀", 'a\ttab and \\ and "', "long " * 300, " ", MEMORIES]
 )  # fmt: skip
@@ -634,6 +636,7 @@ def messages_of(plans: Sequence[Plan]) -> list[Message]:
     return [message for made in plans for one in made.documents for message in one.messages]
 
 
+@ANY_SPEED
 @given(TALKS, CUTS, POLICIES, st.sampled_from(["session", "subagent"]))
 def test_any_way_of_cutting_gives_the_same_counts_and_content(
     talk: Talk, cuts: set[int], policy: RetainPolicy, kind: Kind
@@ -656,6 +659,7 @@ def test_any_way_of_cutting_gives_the_same_counts_and_content(
     assert done == done_whole
 
 
+@ANY_SPEED
 @given(TALKS, CUTS, POLICIES)
 def test_each_item_is_planned_or_dropped_once(
     talk: Talk, cuts: set[int], policy: RetainPolicy
@@ -672,6 +676,7 @@ def test_each_item_is_planned_or_dropped_once(
     assert total(plans).records <= len(talk.records)
 
 
+@ANY_SPEED
 @given(TALKS, CUTS, POLICIES)
 def test_turns_are_counted_by_the_one_predicate(
     talk: Talk, cuts: set[int], policy: RetainPolicy
@@ -681,7 +686,7 @@ def test_turns_are_counted_by_the_one_predicate(
     assert total(in_windows(talk, cuts, policy, WIDE)).turns == starting
 
 
-@settings(max_examples=200)
+@ANY_SPEED
 @given(TALKS, CUTS, POLICIES, st.integers(120, 400))
 def test_documents_stay_within_their_limit_and_lose_nothing(
     talk: Talk, cuts: set[int], policy: RetainPolicy, limit: int
@@ -706,6 +711,7 @@ def test_documents_stay_within_their_limit_and_lose_nothing(
     assert done == done_wide
 
 
+@ANY_SPEED
 @given(TALKS, CUTS, POLICIES, st.integers(120, 400))
 def test_the_ranges_of_documents_follow_each_other_without_a_gap(
     talk: Talk, cuts: set[int], policy: RetainPolicy, limit: int
@@ -730,6 +736,7 @@ def assert_partition(documents: Sequence[Draft], start: int, end: int) -> None:
             at = message.end
 
 
+@ANY_SPEED
 @given(TALKS, CUTS, POLICIES)
 def test_a_window_is_planned_the_same_every_time(
     talk: Talk, cuts: set[int], policy: RetainPolicy

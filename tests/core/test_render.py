@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from core.talk import Talk, call, planned, result, text
 from retaind.core.facts import SessionFacts
+from retaind.core.forms import form_of, message_bytes
 from retaind.core.messages import Draft, Message, tokens
 from retaind.core.policy import Format, RetainPolicy, Tools
 from retaind.core.records import Block
@@ -119,6 +120,18 @@ def test_parts_are_where_their_messages_are(form: Format, tools: Tools) -> None:
         assert (part.timestamp, part.turn) == (message.timestamp, 0)
         last = part.end
     assert [part.role for part in made.parts][:2] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("form", get_args(Format))
+@pytest.mark.parametrize("tools", get_args(Tools))
+def test_a_plan_sizes_documents_without_writing_them(form: Format, tools: Tools) -> None:
+    policy = RetainPolicy(format=form, tools=tools)
+    draft = small_talk(policy)
+    written = len(render(draft, policy).content.encode())
+    sized = sum(message_bytes(form_of(policy), message) for message in draft.messages)
+
+    assert written <= sized + 2
+    assert sized - written < 16 * len(draft.messages)
 
 
 def action_of(block: Block, policy: RetainPolicy | None = None) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from retaind.core import actions
 from retaind.core.actions import Clean
 from retaind.core.carry import bounded_id, remember_due
@@ -13,21 +15,18 @@ from retaind.core.records import Block, Record
 _ACTING_ROLE: Final = "assistant"
 
 
-class Content:
+class Content(msgspec.Struct, gc=False):
     """What a record holds.
 
     `text` is its conversational text; `actions` are what `tools` lets through. `calls` and `results`
     say that there were tool calls or results at all, `withheld` that some were a memory's own.
     """
 
-    __slots__ = ("actions", "calls", "results", "text", "withheld")
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.actions: list[Action] = []
-        self.calls = False
-        self.results = False
-        self.withheld = False
+    text: str = ""
+    actions: list[Action] = msgspec.field(default_factory=list)
+    calls: bool = False
+    results: bool = False
+    withheld: bool = False
 
 
 def content_of(record: Record, policy: RetainPolicy, due: dict[str, None], clean: Clean) -> Content:

@@ -44,7 +44,7 @@ class Action(msgspec.Struct, frozen=True, gc=False):
     id: str = ""
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """What one speaker said and did in one go, in the bytes `start` to `end` of the generation.
 
     `turn` is the ordinal of its turn, from 0; what precedes the first turn belongs to it. `is_first`
@@ -75,7 +75,7 @@ class Message(msgspec.Struct, frozen=True):
         return self.role if any(action.kind == "call" for action in actions) else "tool"
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """One document to be: the bytes `start` to `end` and the messages in them.
 
     `context` are messages of earlier turns, rendered before the others to be understood, but not

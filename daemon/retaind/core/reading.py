@@ -123,8 +123,7 @@ class Reading:
 
     def carry(self) -> Carry:
         """Return the state after the last record."""
-        return msgspec.structs.replace(
-            self._before,
+        return Carry(
             open_id=self._open_id,
             open_fate=self._open_fate,
             open_said=self._open_said,
@@ -158,7 +157,7 @@ class Reading:
             line = Message(
                 record.role,
                 self._clean(content.text),
-                tuple(content.actions),
+                tuple(content.actions) if content.actions else (),
                 record.timestamp[:_TIMESTAMP_CHARS],
                 record.uuid[:_UUID_CHARS],
                 record.start,
@@ -167,7 +166,7 @@ class Reading:
                 starts,
                 record.message_id,
                 first,
-                tuple(self._found.items()),
+                tuple(self._found.items()) if self._found else (),
             )
             self._retain(line, goes_on=goes_on)
         if self._found:
