@@ -96,6 +96,12 @@ def test_a_record_before_a_torn_one_is_found(cut: int) -> None:
     assert found(line) == [(0, len(RECORD), ""), (len(RECORD), len(line), "truncated")]
 
 
+def test_a_record_before_junk_is_found() -> None:
+    line = RECORD + b" 5,oops"
+
+    assert found(line) == [(0, len(RECORD) + 1, ""), (len(RECORD) + 1, len(line), "not_json")]
+
+
 def test_what_lies_inside_a_torn_record_is_no_record() -> None:
     line = b'{"type":"user","message":{"role":"user","content":"hi"},"toolUseResult":{"stdout":"x'
 

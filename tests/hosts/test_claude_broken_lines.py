@@ -125,7 +125,7 @@ def test_a_nul_in_a_text_is_kept_out_of_what_was_said() -> None:
     [
         pytest.param(PROMPT.replace(b"hello", b"hel\xfflo"), id="in the text"),
         pytest.param(
-            user("hel?lo", toolUseResult="?", isMeta=5).replace(b"?", b"\xff"), id="in an odd record"
+            user("hel\ufffdlo", toolUseResult="?", timestamp=5).replace(b"?", b"\xff"), id="in an odd record"
         ),
         pytest.param(
             user([{"type": "text", "text": "hel\ufffdlo"}, {"type": "tool_result", "content": "??"}])

@@ -34,6 +34,12 @@ def test_the_lines_of_one_answer_share_its_message_id() -> None:
     assert conversational_text(text, POLICY) == "Done."
 
 
+def test_a_users_record_stands_alone() -> None:
+    message = {"role": "user", "content": "hello", "id": "msg_1"}
+
+    assert one(line("user", message=message)).message_id == ""
+
+
 def test_what_a_tool_got_and_gave_stays_undecoded() -> None:
     use = one(
         assistant({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}})
@@ -220,4 +226,5 @@ def test_other_content_under_the_same_uuid_has_another_key() -> None:
 
 def test_what_is_no_conversation_has_no_key() -> None:
     assert one(line("progress", data={})).key == 0
+    assert one(user("body", isMeta=True)).key == 0
     assert one(b'{"type":"user","message":{"role":"user","content":"hi"}}').key == 0

@@ -13,6 +13,7 @@ _SYNTHETIC_MODEL: Final = "<synthetic>"
 _PROMPT_MODES: Final = (None, "prompt")
 _HUMAN: Final = (None, "human")
 _FLAT_TYPES: Final = ("", "message")
+_KEPT: Final = ("", "sidechain")
 _NO_MESSAGE: Final = Message()
 
 
@@ -100,15 +101,16 @@ def _conversation(line: Line, kind: str, start: int, end: int, *, lossy: bool) -
         role = "user"
         content = _attached(line.attachment)
     else:
-        role = message.role or line.role or kind
+        role = message.role or kind
     if content is None:
         content = ()
     reason = _drop_reason(line, message)
+    is_kept = reason in _KEPT
     uuid = line.uuid or ""
     return Record(
         start,
         end,
-        Fate.CONVERSATION if reason in ("", "sidechain") else Fate.TRANSPORT,
+        Fate.CONVERSATION if is_kept else Fate.TRANSPORT,
         kind,
         reason,
         role,
@@ -117,7 +119,7 @@ def _conversation(line: Line, kind: str, start: int, end: int, *, lossy: bool) -
         uuid,
         line.timestamp or "",
         line.cwd or "",
-        record_key(uuid, role, content),
+        record_key(uuid, role, content) if is_kept else 0,
         lossy,
     )
 
