@@ -143,34 +143,42 @@ class Reading:
         self.turns += starts
         fate = self._fate(record, content)
         said = content.text != "" or content.calls
-        message_id = bounded_id(record.message_id)
-        goes_on = message_id != "" and message_id == self._open_id
-        if goes_on:
-            first = self._settle_more(fate, said=said)
-        else:
-            first = self._settle_new(fate, said=said)
-            # A tool's result, or a user's record in which nothing is said, may stand between the
-            # lines of one message.
-            if starts or message_id or record.role != "user":
-                self._open_id, self._open_fate, self._open_said = message_id, fate, said
+        goes_on, first = self._settle(record, fate, starts=starts, said=said)
         if fate == PLANNED:
-            line = Message(
-                record.role,
-                self._clean(content.text),
-                tuple(content.actions) if content.actions else (),
-                record.timestamp[:_TIMESTAMP_CHARS],
-                record.uuid[:_UUID_CHARS],
-                record.start,
-                record.end,
-                max(self._before.turns + self.turns - 1, 0),
-                starts,
-                record.message_id,
-                first,
-                tuple(self._found.items()) if self._found else (),
-            )
-            self._retain(line, goes_on=goes_on)
+            self._retain(self._line(record, content, starts=starts, first=first), goes_on=goes_on)
         if self._found:
             self._found = {}
+
+    def _settle(self, record: Record, fate: str, *, starts: bool, said: bool) -> tuple[bool, bool]:
+        """Count the record's item.
+
+        Returns whether the record goes on with the open message, and whether its item is retained
+        from here on.
+        """
+        message_id = bounded_id(record.message_id)
+        if message_id and message_id == self._open_id:
+            return True, self._settle_more(fate, said=said)
+        # A tool's result, or a user's record in which nothing is said, may stand between the lines
+        # of one message; anything else ends it.
+        if starts or message_id or record.role != "user":
+            self._open_id, self._open_fate, self._open_said = message_id, fate, said
+        return False, self._settle_new(fate, said=said)
+
+    def _line(self, record: Record, content: Content, *, starts: bool, first: bool) -> Message:
+        return Message(
+            role=record.role,
+            text=self._clean(content.text),
+            actions=tuple(content.actions) if content.actions else (),
+            timestamp=record.timestamp[:_TIMESTAMP_CHARS],
+            uuid=record.uuid[:_UUID_CHARS],
+            start=record.start,
+            end=record.end,
+            turn=max(self._before.turns + self.turns - 1, 0),
+            starts_turn=starts,
+            message_id=record.message_id,
+            is_first=first,
+            redacted=tuple(self._found.items()) if self._found else (),
+        )
 
     def _retain(self, line: Message, *, goes_on: bool) -> None:
         """Add a line to the message retained last, if it is the same and nothing stands between."""
