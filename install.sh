@@ -299,14 +299,18 @@ fill() { # options for the package installer...
         uv venv --python "$python" "$new" &&
             uv pip install --python "$new/bin/python" --compile-bytecode --refresh-package retaind \
                 "$@" "$checkout"
-    elif "$python" -I -m venv "$new"; then
-        "$new/bin/python" -I -m pip install --compile "$@" "$checkout"
-    else
-        # Debian without python3-venv leaves half an environment; the system's pip can fill one.
-        rm -rf "$new"
+    elif pip_fills_others; then
+        # Takes half the time of an environment with a pip of its own, and works without ensurepip.
         "$python" -I -m venv --without-pip "$new" &&
             "$python" -I -m pip --python "$new/bin/python" install --compile "$@" "$checkout"
+    else
+        "$python" -I -m venv "$new" &&
+            "$new/bin/python" -I -m pip install --compile "$@" "$checkout"
     fi
+}
+
+pip_fills_others() { # since 22.3, by --python
+    "$python" -I -m pip --python "$python" --version
 }
 
 last_error() {
