@@ -18,13 +18,15 @@ from retaind.errors import ConfigError, NotFound, UsageError
 from retaind.memory.local import LocalMemory, search
 from retaind.memory.port import Filters
 from retaind.paths import Paths
-from retaind.runtime import report
+from retaind.runtime import recalling, report
 from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
 from retaind.runtime.engine import Engine
 from retaind.runtime.events import Events
 from retaind.runtime.lifecycle import notify
 from retaind.runtime.logs import logger
 from retaind.runtime.loop import FlushJob, Loop
+from retaind.runtime.manual import Kept
+from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
 from retaind.runtime.watch import Watcher
 
@@ -44,6 +46,7 @@ class Answers:
     loop: Loop
     watcher: Watcher | None
     events: Events
+    results: Results
     started: float
     quarantined: Path | None = None
     reload_wanted: anyio.Event = field(default_factory=anyio.Event)
@@ -225,12 +228,21 @@ class Answers:
             notify("READY=1")
 
     async def retain(self, request: RetainRequest) -> Facts:
-        """Hand a text to a memory; answers the RetainResult."""
-        raise UsageError("texts of your own cannot be retained by this version")
+        """Hand a text to a memory; answers the RetainResult. The text is kept in the vault as well."""
+        if request.memory not in {None, *self._memories()}:
+            raise UsageError(
+                f"no memory is called {request.memory}", fix="retaind status lists them"
+            )
+        kept = Kept(request, self.settings, self.memory.name)
+        result = await self.memory.retain([kept.item()], commit=kept.commit)
+        self.results.announce()
+        return asdict(result)
 
     async def recall(self, request: RecallRequest) -> Facts:
         """Answer as `recall --json`."""
-        raise UsageError("recall is not served by this version")
+        return await self.database.read(
+            lambda c: recalling.answer(c, request, self.settings, time.time())
+        )
 
 
 def _changed(before: Settings, after: Settings) -> list[str]:

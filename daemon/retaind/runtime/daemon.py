@@ -142,6 +142,7 @@ def _wire(
         loop=loop,
         watcher=watcher,
         events=events,
+        results=results,
         started=started,
         quarantined=quarantined,
     )
