@@ -1,11 +1,5 @@
-"""The command line: verbs that are imported when they are called, and one form for every error.
+"""The command line: verbs that are imported when they are called."""
 
-    error: WHAT. WHY: (a detail). FIX: (what to do)
-
-Errors go to standard error, and their exit code says what kind they are; see `retaind.errors`.
-"""
-
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,11 +7,7 @@ from importlib import import_module
 import click
 
 from retaind import __version__
-from retaind.errors import Ambiguous, RetaindError
-
-_CTRL_C_EXIT = 130
-_BROKEN_PIPE_EXIT = 141
-_INTERNAL_EXIT = 70
+from retaind.cli.ending import run_to_end, say
 
 VERBS = {
     "run": "Run the daemon in the foreground.",
@@ -83,32 +73,20 @@ def retaind() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; prints errors, and returns the process's exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        code = _run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read has seen enough. Python must not complain again when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE_EXIT
-    return code
+    return run_to_end(lambda: _invoke(arguments))
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _invoke(arguments: Sequence[str]) -> int:
     try:
-        code = retaind.main(list(arguments), prog_name="retaind", standalone_mode=False)
-    except RetaindError as error:
-        return _told(error)
+        # Not retaind.main(): it would end the process by itself when a pipe breaks.
+        with retaind.make_context("retaind", list(arguments)) as context:
+            code = retaind.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except click.ClickException as error:
         return _misused(error, arguments)
-    except (click.Abort, KeyboardInterrupt):
-        return _CTRL_C_EXIT
-    except BrokenPipeError:
-        raise
-    except Exception as fault:  # noqa: BLE001 - people get a sentence, not a traceback
-        return _fault(fault)
     return code if isinstance(code, int) else 0
 
 
@@ -117,36 +95,7 @@ def _misused(error: click.ClickException, arguments: Sequence[str]) -> int:
         print(error.format_message(), file=sys.stderr)
         return error.exit_code
     what, _, hint = error.format_message().partition("\0")
-    where = (
-        error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "retaind"
-    )
-    return _say(f"{what.rstrip('.')}. FIX: {hint or where + ' --help'}", error.exit_code)
-
-
-def _told(error: RetaindError) -> int:
-    code = _say(str(error), error.exit_code)
-    if isinstance(error, Ambiguous):
-        for candidate in error.candidates:
-            print(f"  {candidate}", file=sys.stderr)
-    return code
-
-
-def _fault(fault: Exception) -> int:
-    if type(fault).__name__ == "ServiceError":  # of retaind_service, which few verbs import
-        return _say(str(fault), 1)
-    places = []
-    trace = fault.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        places.append(f"{os.path.basename(code.co_filename)}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    why = fault.strerror if isinstance(fault, OSError) and fault.strerror else type(fault).__name__
-    named = f" ({fault.filename})" if isinstance(fault, OSError) and fault.filename else ""
-    return _say(
-        f"retaind failed. WHY: {why}{named} at {' < '.join(places[:-5:-1])}.", _INTERNAL_EXIT
-    )
-
-
-def _say(text: str, code: int) -> int:
-    print(f"error: {text}", file=sys.stderr)
-    return code
+    where = "retaind"
+    if isinstance(error, click.UsageError) and error.ctx:
+        where = error.ctx.command_path
+    return say(f"{what.rstrip('.')}. FIX: {hint or where + ' --help'}", error.exit_code)

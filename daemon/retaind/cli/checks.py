@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from retaind import __version__
-from retaind.cli import client, context, detached
+from retaind.cli import client, context
 from retaind.cli.client import NoAnswer
+from retaind.cli.locking import is_locked
 from retaind.cli.output import short_path, size
 from retaind.errors import ConfigError, NotRunning, RetaindError
 from retaind.paths import Paths, control_socket, socket_limit
@@ -121,7 +122,7 @@ def _daemon(paths: Paths) -> Iterator[Check]:
     try:
         version = str(client.root(paths)["version"])
     except NotRunning:
-        stuck = detached.is_locked(paths)
+        stuck = is_locked(paths)
         detail = "a process holds the lock, but does not answer" if stuck else "not running"
         yield Check(
             "daemon",

@@ -1,6 +1,5 @@
 """A daemon without a service manager: started as a process of its own, found again by its lock."""
 
-import fcntl
 import os
 import signal
 import sys
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from retaind.cli import client
 from retaind.cli.client import NoAnswer
+from retaind.cli.locking import is_locked
 from retaind.errors import NotRunning, RetaindError
 from retaind.paths import Paths, private_dir, read_holder
 
@@ -29,21 +29,6 @@ class Started(NamedTuple):
 
     pid: int
     already: bool
-
-
-def is_locked(paths: Paths) -> bool:
-    """Say whether a process holds the state directory: a daemon that starts, runs or stops."""
-    try:
-        descriptor = os.open(paths.lock, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def start(paths: Paths) -> Started:
