@@ -98,13 +98,12 @@ def salvage(start: int, line: bytes) -> Iterator[Piece]:
 
 def _whole(escapes: re.Match[bytes]) -> bytes:
     """Put the escape of U+FFFD, which is as long, in the place of half a surrogate pair."""
-    at = escapes.start()
-    first, second = escapes[0][:_ESCAPE_LENGTH], escapes[0][_ESCAPE_LENGTH:]
+    found, at = escapes[0], escapes.start()
     before = escapes.string[max(0, at - _MOST_BACKSLASHES) : at]
-    if (len(before) - len(before.rstrip(b"\\"))) % 2:
+    if before.endswith(b"\\") and (len(before) - len(before.rstrip(b"\\"))) % 2:
         # The first backslash is itself escaped, so that only the second escape is one.
-        return first + (rb"\ufffd" if second else b"")
-    return first + second if second else rb"\ufffd"
+        return found[:_ESCAPE_LENGTH] + (rb"\ufffd" if found[_ESCAPE_LENGTH:] else b"")
+    return found if len(found) > _ESCAPE_LENGTH else rb"\ufffd"
 
 
 def _records(shape: bytes) -> Iterator[tuple[int, int]]:
