@@ -298,6 +298,18 @@ def test_a_message_id_that_comes_back_after_a_turn_is_another_message() -> None:
         assert [text for text in texts(made) if text != "Wait."] == ["One.", "Two."]
 
 
+def test_a_message_whose_first_line_is_a_duplicate_does_not_join_an_earlier_one() -> None:
+    talk = Talk()
+    line = talk.agent("One.", message="m1")
+    talk.user("Wait.")
+    talk.again(line)
+    talk.agent("Two.", message="m1")
+    made = planned(talk.window(), policy=RetainPolicy(roles=("assistant",)))
+
+    assert texts(made) == ["One.", "Two."]
+    assert made.counts == Counts(3, 3, 1, 2, {"role": 1})
+
+
 def test_turns_are_numbered_through_all_windows() -> None:
     talk = Talk()
     talk.agent("Welcome.", message="m0")

@@ -145,7 +145,8 @@ class Reading:
         said = content.text != "" or content.calls
         goes_on, first = self._settle(record, fate, starts=starts, said=said)
         if fate == PLANNED:
-            self._retain(self._line(record, content, starts=starts, first=first), goes_on=goes_on)
+            line = self._line(record, content, starts=starts, first=first)
+            self._retain(line, joins=goes_on and not first)
         if self._found:
             self._found = {}
 
@@ -180,9 +181,9 @@ class Reading:
             redacted=tuple(self._found.items()) if self._found else (),
         )
 
-    def _retain(self, line: Message, *, goes_on: bool) -> None:
+    def _retain(self, line: Message, *, joins: bool) -> None:
         """Add a line to the message retained last, if it is the same and nothing stands between."""
-        if goes_on and self._messages and self._messages[-1].message_id == line.message_id:
+        if joins and self._messages and self._messages[-1].message_id == line.message_id:
             if self._more is None:
                 self._more = _More(self._messages[-1])
             self._more.add(line)
