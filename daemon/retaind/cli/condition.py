@@ -24,7 +24,9 @@ def print_condition() -> int:
 def look(paths: Paths) -> tuple[dict[str, Any], int]:
     """Return the facts of `status --json`, and the exit code that goes with them."""
     try:
-        found: dict[str, Any] = client.get(paths, "status")
+        found = client.get(paths, "status")
+        if not isinstance(found, dict) or "state" not in found:
+            raise NoAnswer("what answers on the control socket is not retaind")
     except NotRunning:
         return _without_daemon(paths)
     except RetaindError as error:

@@ -1,0 +1,114 @@
+"""Whatever goes wrong, people get one sentence with a fix, and programs an exit code."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness.process import Home
+
+
+def failure(place: Home, *arguments: str, code: int) -> str:
+    done = place.cli(*arguments)
+    said = done.stderr.decode()
+    assert done.returncode == code, said
+    assert said.startswith("error: ")
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fix"),
+    [
+        (["stauts"], "FIX: retaind status"),
+        (["nonsense"], "FIX: retaind --help"),
+        (["show"], "FIX: retaind show --help"),
+        (["verify", "--dep"], "FIX: retaind verify --help"),
+        (["flush", "--timeout", "soon"], "FIX: retaind flush --help"),
+        (["--colour"], "FIX: retaind --help"),
+    ],
+)
+def test_a_misused_command_exits_with_2_and_names_the_help(
+    place: Home, arguments: list[str], fix: str
+):
+    assert fix in failure(place, *arguments, code=2)
+
+
+def test_no_verb_at_all_prints_the_help(place: Home):
+    done = place.cli()
+
+    assert done.returncode == 2
+    assert b"verify" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["flush"], ["reload"], ["recall", "x"], ["retain", "-", "--document-id", "d"]],
+)
+def test_writing_verbs_say_plainly_that_nobody_answers(place: Home, arguments: list[str]):
+    said = failure(place, *arguments, code=3)
+
+    assert "retaind is not running" in said
+    assert "FIX: retaind start" in said
+
+
+@pytest.mark.parametrize("verb", ["sessions", "verify", "show x", "search x", "restore x -o y"])
+def test_reading_verbs_say_that_there_is_nothing_to_read(place: Home, verb: str):
+    assert "there is no retaind database" in failure(place, *verb.split(), code=74)
+
+
+@pytest.mark.parametrize("verb", ["run", "start", "restart", "config", "reload"])
+def test_a_malformed_configuration_exits_with_78(place: Home, verb: str):
+    place.config.write_text("[watch]\nmode = 'sacn'\n")
+
+    said = failure(place, verb, code=78)
+
+    assert f"{place.config}:2" in said
+    assert "watch.mode" in said
+
+
+def test_a_relative_override_exits_with_78(place: Home):
+    place.environ["RETAIND_STATE_DIR"] = "relative"
+
+    assert "RETAIND_STATE_DIR" in failure(place, "status", "--json", code=78)
+
+
+def test_a_database_that_is_none_is_named(place: Home):
+    place.state.mkdir(mode=0o700)
+    (place.state / "retaind.db").write_bytes(
+        b"this is no database, but long enough to be read" * 99
+    )
+
+    said = failure(place, "sessions", code=74)
+
+    assert "retaind.db is damaged" in said
+
+
+def test_whoever_reads_only_the_first_line_is_no_error(kept: Home):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "retaind", "config"],
+        env=kept.environ,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+def test_the_version_is_printed(place: Home):
+    assert place.cli("--version").stdout.startswith(b"retaind 0.")
+
+
+def test_every_verb_has_help(place: Home):
+    from retaind.cli.app import VERBS
+
+    for verb in VERBS:
+        done = place.cli(verb, "--help")
+        assert done.returncode == 0, verb
+        assert done.stdout.startswith(f"Usage: retaind {verb}".encode())

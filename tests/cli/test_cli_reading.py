@@ -1,0 +1,188 @@
+"""Reading verbs, with the daemon stopped."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import SECRET, SESSION, TRANSCRIPT
+from harness.process import Home
+
+
+def test_sessions_lists_every_transcript(kept: Home):
+    rows = {row["session_id"]: row for row in kept.json("sessions")}
+
+    assert len(rows) == 2
+    row = rows[SESSION]
+    assert row["captured_bytes"] == row["size_bytes"] == len(TRANSCRIPT)
+    assert row["memories"]["local"]["pending_bytes"] == 0
+    assert (row["messages"], row["turns"], row["state"]) == (3, 2, "idle")
+
+
+def test_sessions_is_a_table_for_people(kept: Home):
+    shown = kept.cli("sessions").stdout.decode().splitlines()
+
+    assert shown[0].split() == ["id", "project", "kept", "pending", "messages", "active", "state"]
+    assert len(shown) == 4
+
+
+def test_a_session_is_found_by_its_beginning(kept: Home):
+    assert [row["session_id"] for row in kept.json("sessions", SESSION[:8])] == [SESSION]
+
+
+def test_show_prints_what_was_said_without_secrets_or_commands_to_the_terminal(kept: Home):
+    shown = kept.cli("show", SESSION).stdout.decode()
+
+    assert "user · 2026-02-03 10:00:01" in shown
+    assert "By the river" in shown
+    assert SECRET not in shown
+    assert "\x1b" not in shown
+
+
+def test_show_as_markdown_and_as_lines_of_json(kept: Home):
+    markdown = kept.cli("show", SESSION, "--format", "md").stdout.decode()
+    lines = kept.cli("show", SESSION, "--format", "jsonl").stdout.decode().splitlines()
+
+    assert "## Assistant · 2026-02-03 10:00:02\n\nBy the river" in markdown
+    assert [json.loads(line)["role"] for line in lines] == ["user", "assistant", "user"]
+    assert SECRET not in markdown + "".join(lines)
+
+
+def test_show_raw_and_restore_give_the_exact_bytes(kept: Home, tmp_path: Path):
+    output = tmp_path / "restored"
+
+    assert kept.cli("show", SESSION, "--format", "raw").stdout == TRANSCRIPT
+    assert kept.cli("restore", SESSION).stdout == TRANSCRIPT
+    assert kept.cli("restore", SESSION, "-o", str(output)).returncode == 0
+    assert output.read_bytes() == TRANSCRIPT
+    assert output.stat().st_mode & 0o777 == 0o600
+    assert os.listdir(tmp_path) == ["restored"]
+
+
+def test_restore_never_replaces_a_file_unless_it_is_forced(kept: Home, tmp_path: Path):
+    output = tmp_path / "precious"
+    output.write_text("mine")
+
+    done = kept.cli("restore", SESSION, "-o", str(output))
+    assert done.returncode == 2
+    assert b"--force" in done.stderr
+    assert output.read_text() == "mine"
+
+    assert kept.cli("restore", SESSION, "-o", str(output), "--force").returncode == 0
+    assert output.read_bytes() == TRANSCRIPT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--generation", "9"], b"there is no generation 9"),
+        (["--attachment", "x"], b"there is no attachment"),
+    ],
+)
+def test_restore_of_what_is_not_there_says_so(kept: Home, arguments: list[str], words: bytes):
+    done = kept.cli("restore", SESSION, *arguments)
+
+    assert done.returncode == 1
+    assert words in done.stderr
+
+
+def test_restore_does_not_write_bytes_to_a_terminal(kept: Home):
+    leader, follower = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "retaind", "restore", SESSION],
+        env=kept.environ,
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(follower)
+    os.close(leader)
+
+    assert done.returncode == 2
+    assert b"-o FILE" in done.stderr
+
+
+def test_search_finds_what_was_said_and_keeps_to_its_filters(kept: Home):
+    results = kept.json("search", "heron")["results"]
+
+    assert [result["session_id"] for result in results] == [SESSION]
+    assert {"text", "session_id", "host", "project", "timestamp", "score"} <= set(results[0])
+    assert kept.json("search", "heron", "--role", "assistant")["results"] == []
+    assert kept.json("search", "heron", "--since", "2027-01-01")["results"] == []
+    assert kept.json("search", "heron", "--host", "claude_code", "--until", "2027-01-01")["results"]
+    assert kept.cli("search", "unheard-of").stdout == b"nothing found\n"
+    assert b"heron" in kept.cli("search", "heron").stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["--deep"], [SESSION], [SESSION, "--deep"]])
+def test_verify_agrees(kept: Home, arguments: list[str]):
+    done = kept.cli("verify", *arguments, "--json")
+
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["ok"] is True
+    assert b"agree" in kept.cli("verify", *arguments).stdout
+
+
+def test_verify_names_what_differs(kept: Home):
+    path = kept.project / f"{SESSION}.jsonl"
+    try:
+        path.write_bytes(TRANSCRIPT + b"{}\n")
+        done = kept.cli("verify")
+    finally:
+        path.write_bytes(TRANSCRIPT)
+
+    assert done.returncode == 1
+    assert b"3 bytes are not captured yet" in done.stdout
+
+
+def test_verify_of_a_running_daemon_waits_for_what_is_on_its_way(place: Home):
+    place.environ["RETAIND_WATCH_MODE"] = "scan"
+    place.start()
+    path = place.project / f"{SESSION}.jsonl"
+    path.write_bytes(TRANSCRIPT)
+    place.flush()
+    path.write_bytes(TRANSCRIPT + TRANSCRIPT.replace(b"heron", b"stork"))
+
+    assert place.cli("verify").returncode == 0
+
+
+def test_config_shows_values_and_origins_but_no_token(place: Home):
+    place.config.write_text("[memory.hindsight]\nurl = 'http://h'\ntoken = 's3cret'\n")
+    place.environ["RETAIND_WATCH_MODE"] = "scan"
+
+    shown = place.cli("config").stdout.decode()
+    facts = place.json("config")
+
+    assert 'watch.mode = "scan"  # RETAIND_WATCH_MODE' in shown
+    assert facts["memory.hindsight.url"] == {"value": "http://h", "origin": f"{place.config}:2"}
+    assert facts["watch.scan_interval_s"]["origin"] == "default"
+    assert "s3cret" not in shown + json.dumps(facts)
+    assert place.cli("config", "watch").stdout.count(b"\n") == 3
+    assert place.cli("config", "nope").returncode == 2
+
+
+def test_doctor_works_without_a_daemon(kept: Home):
+    done = kept.cli("doctor")
+
+    assert done.returncode == 0
+    assert b"ok    database" in done.stdout
+    assert b"fix: retaind start" in done.stdout
+
+
+def test_doctor_fails_for_a_state_that_others_can_read(place: Home):
+    place.state.mkdir(mode=0o755)
+
+    done = place.cli("doctor")
+
+    assert done.returncode == 1
+    assert b"chmod 700" in done.stdout
+
+
+def test_selftest_passes(place: Home):
+    done = place.cli("selftest")
+
+    assert done.returncode == 0, done.stdout.decode()
+    assert done.stdout.count(b"ok    ") == 5
