@@ -32,6 +32,9 @@ class Listener:
     def next_due_s(self) -> float | None:
         return None
 
+    def is_far_behind(self) -> bool:
+        return False
+
     def force(self, stream_ids: frozenset[int] | None) -> None:
         del stream_ids
 

@@ -44,6 +44,9 @@ class Retaining(Protocol):
     def next_due_s(self) -> float | None:
         """Return in how many seconds something falls due, or None."""
 
+    def is_far_behind(self) -> bool:
+        """Whether more raw content should wait until some of what is at hand is retained."""
+
     def force(self, stream_ids: frozenset[int] | None) -> None:
         """Make all that is pending due now, of some streams or of all."""
 
@@ -157,13 +160,20 @@ class Engine:
         self.progress_ticks += 1
         try:
             busy = await self._capture_some()
-            busy = await self._retaining.step() or busy
+            busy = await self._retain_some() or busy
             busy = await self._merger.step() or busy
         except RetaindError as error:
             self.last_error = error
             self._retry_at = time.monotonic() + _RETRY_S
             return False
         self.last_error = None
+        return busy
+
+    async def _retain_some(self) -> bool:
+        """Retain a part of what is due; more of it while an import brings more than is retained."""
+        busy = await self._retaining.step()
+        while busy and self._retaining.is_far_behind() and not self._hints:
+            busy = await self._retaining.step()
         return busy
 
     async def _capture_some(self) -> bool:
@@ -189,7 +199,7 @@ class Engine:
             await self._capture_some()
             if retain:
                 self._retaining.force(None)
-                await self._retaining.step()
+                await self._retain_some()
             if time.monotonic() >= until:
                 return
 

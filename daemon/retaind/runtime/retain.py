@@ -15,6 +15,7 @@ from retaind.runtime.window import Outcome, Retention, retain_window
 
 _AT_ONCE: Final = 16
 _BYTES_AT_ONCE: Final = 2 << 20
+_FAR_BEHIND_BYTES: Final = 8 << 20
 _FAILURE_PAUSE_S: Final = 30.0
 _BAD_CONTENT: Final = (
     ValueError, TypeError, LookupError, RecursionError, AttributeError, sqlite3.Error,
@@ -78,9 +79,10 @@ class Retainer:
         pending.captured = row.evidence.captured
         pending.last = now
         pending.grew = captured.tracked.grew
-        pending.lines += sum(data.count(b"\n") for _, data in captured.raw)
         if row.mode == "full":
             self._fresh.put(row.generation_id, captured.raw)
+        else:
+            pending.lines += sum(data.count(b"\n") for _, data in captured.raw)
 
     def _close(self, generation_id: int) -> None:
         pending = self.queue.get(generation_id)
@@ -90,6 +92,10 @@ class Retainer:
     def next_due_s(self) -> float | None:
         """Return in how many seconds something falls due, or None."""
         return self.queue.next_due_s()
+
+    def is_far_behind(self) -> bool:
+        """Whether so much raw content is at hand that more of it should wait until some is retained."""
+        return self._fresh.total > _FAR_BEHIND_BYTES
 
     def force(self, stream_ids: frozenset[int] | None) -> None:
         """Ask for everything pending now, of some streams or of all."""
