@@ -3,23 +3,27 @@
 set -eu
 venv=$1
 python=${PYTHON:-python3}
-dev="blockbuster>=1.5 coverage>=7.6 hatchling>=1.25 hypothesis>=6.110 import-linter>=2.1 mypy>=1.13 pytest>=8.3 pytest-timeout>=2.3 ruff>=0.8"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "error: retaind needs Python 3.11 or newer. WHY: $("$python" -V). FIX: make PYTHON=python3.12" >&2
+    exit 3
+}
+dev=$("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"])')
 if command -v uv >/dev/null 2>&1; then
-    UV_PYTHON_DOWNLOADS=never uv venv --quiet --clear --python "$python" "$venv"
+    export UV_PYTHON_DOWNLOADS=never
+    uv venv --quiet --clear --python "$python" "$venv"
     # shellcheck disable=SC2086  # the list is meant to be split
-    UV_PYTHON_DOWNLOADS=never uv pip install --quiet --python "$venv/bin/python" -e . $dev
-    exit
+    exec uv pip install --quiet --python "$venv/bin/python" -e . $dev
 fi
-if ! "$python" -m venv --clear "$venv" >/dev/null 2>&1; then
-    # Debian without python3-venv: no ensurepip, so the system's pip fills a venv made without one.
-    rm -rf "$venv"
-    "$python" -m venv --without-pip "$venv"
-    "$python" -m pip --version >/dev/null 2>&1 || {
-        echo "error: no way to install packages. WHY: python3 has neither ensurepip nor pip. FIX: apt-get install python3-venv" >&2
-        exit 3
-    }
+if "$python" -m venv --clear "$venv" >/dev/null 2>&1; then
     # shellcheck disable=SC2086
-    exec "$python" -m pip --python "$venv/bin/python" install --quiet --disable-pip-version-check -e . $dev
+    exec "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e . $dev
 fi
+# Debian without python3-venv has no ensurepip: the system's own pip fills a venv that was made without one.
+rm -rf "$venv"
+"$python" -m venv --without-pip "$venv"
+"$python" -m pip --version >/dev/null 2>&1 || {
+    echo "error: no way to install packages. WHY: python3 has neither ensurepip nor pip. FIX: apt-get install python3-venv" >&2
+    exit 3
+}
 # shellcheck disable=SC2086
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e . $dev
+exec "$python" -m pip --python "$venv/bin/python" install --quiet --disable-pip-version-check -e . $dev
