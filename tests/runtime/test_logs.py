@@ -158,7 +158,7 @@ def test_a_file_rotates_and_keeps_the_newest(tmp_path: Path):
     assert "line 049" in path.read_text()
 
 
-@pytest.mark.parametrize("move", ["delete", "rename"])
+@pytest.mark.parametrize("move", ["delete", "rename", "replace"])
 def test_a_file_that_others_took_away_is_opened_anew(tmp_path: Path, move: str):
     path = tmp_path / "retaind.log"
     file = RotatingFile(path)
@@ -167,6 +167,8 @@ def test_a_file_that_others_took_away_is_opened_anew(tmp_path: Path, move: str):
         path.unlink()
     else:
         path.rename(tmp_path / "taken")
+    if move == "replace":
+        path.touch()
 
     file.write("two\n")
     file.close()
