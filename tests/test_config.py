@@ -38,7 +38,7 @@ def refusal(tmp_path: Path, text: str, environ: Mapping[str, str] | None = None)
     return str(caught.value)
 
 
-def test_without_a_file_every_default_works(tmp_path: Path):
+def test_without_a_file_every_default_works(tmp_path: Path) -> None:
     settings = load(tmp_path / "missing.toml", HOME)
 
     assert settings.watch.mode == "auto"
@@ -53,12 +53,12 @@ def test_without_a_file_every_default_works(tmp_path: Path):
     assert set(settings.origins) == set(KEYS)
 
 
-def test_every_key_has_a_place_in_the_settings():
+def test_every_key_has_a_place_in_the_settings() -> None:
     for key in KEYS:
         value_of(Settings(), key)
 
 
-def test_every_default_is_accepted_by_its_own_rule():
+def test_every_default_is_accepted_by_its_own_rule() -> None:
     for key, rule in KEYS.items():
         value = value_of(Settings(), key)
         if isinstance(value, tuple):
@@ -94,7 +94,7 @@ def test_every_default_is_accepted_by_its_own_rule():
 )
 def test_a_key_of_the_file_reaches_its_setting(
     tmp_path: Path, key: str, text: str, expected: object
-):
+) -> None:
     settings = read(tmp_path, f"# a comment\n{key} = {text}\n")
 
     assert value_of(settings, key) == expected
@@ -122,34 +122,34 @@ def test_a_key_of_the_file_reaches_its_setting(
 )
 def test_a_variable_reaches_its_setting(
     tmp_path: Path, name: str, text: str, key: str, expected: object
-):
+) -> None:
     settings = read(tmp_path, "", {name: text})
 
     assert value_of(settings, key) == expected
     assert settings.origins[key] == name
 
 
-def test_every_key_has_a_variable_of_its_own():
+def test_every_key_has_a_variable_of_its_own() -> None:
     assert len({variable(key) for key in KEYS}) == len(KEYS)
 
 
-def test_the_environment_wins_over_the_file(tmp_path: Path):
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     settings = read(tmp_path, "[watch]\nmode = 'auto'\n", {"RETAIND_WATCH_MODE": "scan"})
 
     assert settings.watch.mode == "scan"
 
 
-def test_an_empty_variable_counts_as_not_set(tmp_path: Path):
+def test_an_empty_variable_counts_as_not_set(tmp_path: Path) -> None:
     settings = read(tmp_path, "watch.mode = 'scan'", {"RETAIND_WATCH_MODE": ""})
 
     assert settings.watch.mode == "scan"
 
 
-def test_variables_that_are_no_settings_are_left_alone(tmp_path: Path):
+def test_variables_that_are_no_settings_are_left_alone(tmp_path: Path) -> None:
     read(tmp_path, "", {"RETAIND_STATE_DIR": "/x", "RETAIND_SUPERVISOR": "launchd"})
 
 
-def test_modes_of_projects_come_longest_folder_first(tmp_path: Path):
+def test_modes_of_projects_come_longest_folder_first(tmp_path: Path) -> None:
     settings = read(
         tmp_path, '[projects."~/a"]\nmode = "off"\n[projects."~/a/b/"]\nmode = "metadata"\n'
     )
@@ -160,7 +160,7 @@ def test_modes_of_projects_come_longest_folder_first(tmp_path: Path):
     )
 
 
-def test_recall_asks_the_server_when_the_local_memory_is_off(tmp_path: Path):
+def test_recall_asks_the_server_when_the_local_memory_is_off(tmp_path: Path) -> None:
     settings = read(tmp_path, "memory.local.enabled = false\nmemory.hindsight.url = 'http://h'\n")
 
     assert settings.recall.memory == "hindsight"
@@ -193,7 +193,7 @@ def test_recall_asks_the_server_when_the_local_memory_is_off(tmp_path: Path):
 )
 def test_a_bad_line_is_named_with_file_line_key_and_fix(
     tmp_path: Path, text: str, place: str, words: list[str]
-):
+) -> None:
     message = refusal(tmp_path, text)
 
     assert str(tmp_path / "config.toml") + place in message
@@ -201,24 +201,24 @@ def test_a_bad_line_is_named_with_file_line_key_and_fix(
         assert word in message
 
 
-def test_a_bad_variable_is_named(tmp_path: Path):
+def test_a_bad_variable_is_named(tmp_path: Path) -> None:
     assert "RETAIND_WATCH_MODE" in refusal(tmp_path, "", {"RETAIND_WATCH_MODE": "x"})
 
 
-def test_a_mistyped_variable_is_named_with_its_neighbour(tmp_path: Path):
+def test_a_mistyped_variable_is_named_with_its_neighbour(tmp_path: Path) -> None:
     message = refusal(tmp_path, "", {"RETAIND_WATCH_MOED": "scan"})
 
     assert "RETAIND_WATCH_MOED" in message
     assert "did you mean RETAIND_WATCH_MODE" in message
 
 
-def test_a_bad_token_is_not_shown(tmp_path: Path):
+def test_a_bad_token_is_not_shown(tmp_path: Path) -> None:
     message = refusal(tmp_path, "memory.hindsight.token = ['s3cret']\n")
 
     assert "s3cret" not in message
 
 
-def test_a_file_that_is_not_utf_8_is_refused_at_its_line(tmp_path: Path):
+def test_a_file_that_is_not_utf_8_is_refused_at_its_line(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(b"# fine\n\xff\xfe\n")
 
@@ -226,13 +226,13 @@ def test_a_file_that_is_not_utf_8_is_refused_at_its_line(tmp_path: Path):
         load(path, HOME)
 
 
-def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path: Path):
+def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path, HOME)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_refused(tmp_path: Path):
+def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("")
     path.chmod(0)
@@ -241,7 +241,7 @@ def test_a_file_without_permission_is_refused(tmp_path: Path):
         load(path, HOME)
 
 
-def test_the_effective_configuration_hides_the_token(tmp_path: Path):
+def test_the_effective_configuration_hides_the_token(tmp_path: Path) -> None:
     settings = read(tmp_path, "memory.hindsight.token = 's3cret'\n")
 
     shown = effective(settings)
@@ -262,14 +262,14 @@ def test_the_effective_configuration_hides_the_token(tmp_path: Path):
         ("[a]\nb = 1\n", ("c",), None),
     ],
 )
-def test_the_line_of_a_key_is_found(source: str, path: tuple[str, ...], line: int | None):
+def test_the_line_of_a_key_is_found(source: str, path: tuple[str, ...], line: int | None) -> None:
     assert find_line(source, path) == line
 
 
 @given(st.text())
 def test_any_text_gives_settings_or_a_named_error(
     tmp_path_factory: pytest.TempPathFactory, text: str
-):
+) -> None:
     path = tmp_path_factory.mktemp("config") / "config.toml"
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     message = str(path)

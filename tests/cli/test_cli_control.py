@@ -13,7 +13,7 @@ def start(place: Home) -> int:
     return int(json.loads(place.cli("status", "--json").stdout)["pid"])
 
 
-def test_start_waits_until_the_daemon_answers_and_stop_until_it_is_gone(place: Home):
+def test_start_waits_until_the_daemon_answers_and_stop_until_it_is_gone(place: Home) -> None:
     pid = start(place)
     assert os.getsid(pid) == pid, "it outlives the terminal"
 
@@ -24,7 +24,7 @@ def test_start_waits_until_the_daemon_answers_and_stop_until_it_is_gone(place: H
     assert not place.socket.exists()
 
 
-def test_starting_twice_is_fine(place: Home):
+def test_starting_twice_is_fine(place: Home) -> None:
     pid = start(place)
 
     done = place.cli("start")
@@ -32,13 +32,13 @@ def test_starting_twice_is_fine(place: Home):
     assert done.stdout == f"retaind runs already (process {pid})\n".encode()
 
 
-def test_stopping_what_does_not_run_is_fine(place: Home):
+def test_stopping_what_does_not_run_is_fine(place: Home) -> None:
     done = place.cli("stop")
 
     assert (done.returncode, done.stdout) == (0, b"retaind is not running\n")
 
 
-def test_restart_gives_a_new_process(place: Home):
+def test_restart_gives_a_new_process(place: Home) -> None:
     pid = start(place)
 
     assert place.cli("restart").returncode == 0
@@ -46,7 +46,7 @@ def test_restart_gives_a_new_process(place: Home):
     assert place.json("status")["pid"] != pid
 
 
-def test_a_killed_daemon_starts_again(place: Home):
+def test_a_killed_daemon_starts_again(place: Home) -> None:
     pid = start(place)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: place.cli("status").returncode == 1, "it is dead")
@@ -54,7 +54,7 @@ def test_a_killed_daemon_starts_again(place: Home):
     assert start(place) != pid
 
 
-def test_a_second_daemon_in_the_foreground_is_refused(place: Home):
+def test_a_second_daemon_in_the_foreground_is_refused(place: Home) -> None:
     pid = start(place)
 
     done = place.cli("run")
@@ -63,7 +63,7 @@ def test_a_second_daemon_in_the_foreground_is_refused(place: Home):
     assert f"process {pid}" in done.stderr.decode()
 
 
-def test_a_daemon_that_cannot_start_says_why_at_once(place: Home):
+def test_a_daemon_that_cannot_start_says_why_at_once(place: Home) -> None:
     place.state.mkdir(mode=0o700)
     place.socket.mkdir()
 
@@ -73,7 +73,7 @@ def test_a_daemon_that_cannot_start_says_why_at_once(place: Home):
     assert "in the way of the control socket" in done.stderr.decode()
 
 
-def test_stop_never_signals_a_process_that_only_has_the_pid(place: Home):
+def test_stop_never_signals_a_process_that_only_has_the_pid(place: Home) -> None:
     place.state.mkdir(mode=0o700)
     holder = {"pid": os.getpid(), "socket": str(place.socket), "started": 1.0, "version": "0"}
     (place.state / "lock").write_text(json.dumps(holder))
@@ -83,7 +83,7 @@ def test_stop_never_signals_a_process_that_only_has_the_pid(place: Home):
     assert done.stdout == b"retaind is not running\n"
 
 
-def test_reload_says_what_changed(place: Home):
+def test_reload_says_what_changed(place: Home) -> None:
     start(place)
     place.config.write_text("[memory.local]\nidle_s = 1\n")
 
@@ -92,7 +92,7 @@ def test_reload_says_what_changed(place: Home):
     assert done.stdout.startswith(b"reloaded; changed: local")
 
 
-def test_the_log_of_a_detached_daemon_is_printed(place: Home):
+def test_the_log_of_a_detached_daemon_is_printed(place: Home) -> None:
     assert place.cli("logs").returncode == 1
     start(place)
 
@@ -103,7 +103,7 @@ def test_the_log_of_a_detached_daemon_is_printed(place: Home):
     assert log.stat().st_mode & 0o777 == 0o600
 
 
-def test_flush_waits_until_all_is_retained(place: Home):
+def test_flush_waits_until_all_is_retained(place: Home) -> None:
     start(place)
 
     done = place.cli("flush", "--json")
@@ -112,7 +112,7 @@ def test_flush_waits_until_all_is_retained(place: Home):
     assert json.loads(done.stdout)["complete"] is True
 
 
-def test_flush_of_an_unknown_memory_is_refused(place: Home):
+def test_flush_of_an_unknown_memory_is_refused(place: Home) -> None:
     start(place)
 
     done = place.cli("flush", "--memory", "nowhere")
@@ -121,7 +121,7 @@ def test_flush_of_an_unknown_memory_is_refused(place: Home):
     assert b"nowhere" in done.stderr
 
 
-def test_flush_of_an_unknown_session_is_refused(place: Home):
+def test_flush_of_an_unknown_session_is_refused(place: Home) -> None:
     start(place)
 
     done = place.cli("flush", "no-such-session")
@@ -130,7 +130,7 @@ def test_flush_of_an_unknown_session_is_refused(place: Home):
     assert b"there is no session" in done.stderr
 
 
-def test_doctor_knows_a_running_daemon(place: Home):
+def test_doctor_knows_a_running_daemon(place: Home) -> None:
     start(place)
 
     done = place.cli("doctor", "--json")

@@ -31,11 +31,11 @@ def failure(place: Home, *arguments: str, code: int) -> str:
 )
 def test_a_misused_command_exits_with_2_and_names_the_help(
     place: Home, arguments: list[str], fix: str
-):
+) -> None:
     assert fix in failure(place, *arguments, code=2)
 
 
-def test_no_verb_at_all_prints_the_help(place: Home):
+def test_no_verb_at_all_prints_the_help(place: Home) -> None:
     done = place.cli()
 
     assert done.returncode == 2
@@ -46,7 +46,7 @@ def test_no_verb_at_all_prints_the_help(place: Home):
     "arguments",
     [["flush"], ["reload"], ["recall", "x"], ["retain", "-", "--document-id", "d"]],
 )
-def test_writing_verbs_say_plainly_that_nobody_answers(place: Home, arguments: list[str]):
+def test_writing_verbs_say_plainly_that_nobody_answers(place: Home, arguments: list[str]) -> None:
     said = failure(place, *arguments, code=3)
 
     assert "retaind is not running" in said
@@ -54,12 +54,12 @@ def test_writing_verbs_say_plainly_that_nobody_answers(place: Home, arguments: l
 
 
 @pytest.mark.parametrize("verb", ["sessions", "verify", "show x", "search x", "restore x -o y"])
-def test_reading_verbs_say_that_there_is_nothing_to_read(place: Home, verb: str):
+def test_reading_verbs_say_that_there_is_nothing_to_read(place: Home, verb: str) -> None:
     assert "there is no retaind database" in failure(place, *verb.split(), code=74)
 
 
 @pytest.mark.parametrize("verb", ["run", "start", "restart", "config", "reload"])
-def test_a_malformed_configuration_exits_with_78(place: Home, verb: str):
+def test_a_malformed_configuration_exits_with_78(place: Home, verb: str) -> None:
     place.config.write_text("[watch]\nmode = 'sacn'\n")
 
     said = failure(place, verb, code=78)
@@ -68,13 +68,13 @@ def test_a_malformed_configuration_exits_with_78(place: Home, verb: str):
     assert "watch.mode" in said
 
 
-def test_a_relative_override_exits_with_78(place: Home):
+def test_a_relative_override_exits_with_78(place: Home) -> None:
     place.environ["RETAIND_STATE_DIR"] = "relative"
 
     assert "RETAIND_STATE_DIR" in failure(place, "status", "--json", code=78)
 
 
-def test_a_database_that_is_none_is_named(place: Home):
+def test_a_database_that_is_none_is_named(place: Home) -> None:
     place.state.mkdir(mode=0o700)
     (place.state / "retaind.db").write_bytes(
         b"this is no database, but long enough to be read" * 99
@@ -85,7 +85,7 @@ def test_a_database_that_is_none_is_named(place: Home):
     assert "retaind.db is damaged" in said
 
 
-def test_whoever_reads_only_the_first_line_is_no_error(kept: Home):
+def test_whoever_reads_only_the_first_line_is_no_error(kept: Home) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -101,11 +101,11 @@ def test_whoever_reads_only_the_first_line_is_no_error(kept: Home):
     assert done.stderr == b""
 
 
-def test_the_version_is_printed(place: Home):
+def test_the_version_is_printed(place: Home) -> None:
     assert place.cli("--version").stdout.startswith(b"retaind 0.")
 
 
-def test_every_verb_has_help(place: Home):
+def test_every_verb_has_help(place: Home) -> None:
     from retaind.cli.app import VERBS
 
     for verb in VERBS:

@@ -12,7 +12,7 @@ from cli.conftest import SECRET, SESSION, TRANSCRIPT
 from harness.process import Home
 
 
-def test_sessions_lists_every_transcript(kept: Home):
+def test_sessions_lists_every_transcript(kept: Home) -> None:
     rows = {row["session_id"]: row for row in kept.json("sessions")}
 
     assert len(rows) == 2
@@ -22,18 +22,18 @@ def test_sessions_lists_every_transcript(kept: Home):
     assert (row["messages"], row["turns"], row["state"]) == (3, 2, "idle")
 
 
-def test_sessions_is_a_table_for_people(kept: Home):
+def test_sessions_is_a_table_for_people(kept: Home) -> None:
     shown = kept.cli("sessions").stdout.decode().splitlines()
 
     assert shown[0].split() == ["id", "project", "kept", "pending", "messages", "active", "state"]
     assert len(shown) == 4
 
 
-def test_a_session_is_found_by_its_beginning(kept: Home):
+def test_a_session_is_found_by_its_beginning(kept: Home) -> None:
     assert [row["session_id"] for row in kept.json("sessions", SESSION[:8])] == [SESSION]
 
 
-def test_show_prints_what_was_said_without_secrets_or_commands_to_the_terminal(kept: Home):
+def test_show_prints_what_was_said_without_secrets_or_commands_to_the_terminal(kept: Home) -> None:
     shown = kept.cli("show", SESSION).stdout.decode()
 
     assert "user · 2026-02-03 10:00:01" in shown
@@ -42,7 +42,7 @@ def test_show_prints_what_was_said_without_secrets_or_commands_to_the_terminal(k
     assert "\x1b" not in shown
 
 
-def test_show_as_markdown_and_as_lines_of_json(kept: Home):
+def test_show_as_markdown_and_as_lines_of_json(kept: Home) -> None:
     markdown = kept.cli("show", SESSION, "--format", "md").stdout.decode()
     lines = kept.cli("show", SESSION, "--format", "jsonl").stdout.decode().splitlines()
 
@@ -51,7 +51,7 @@ def test_show_as_markdown_and_as_lines_of_json(kept: Home):
     assert SECRET not in markdown + "".join(lines)
 
 
-def test_show_raw_and_restore_give_the_exact_bytes(kept: Home, tmp_path: Path):
+def test_show_raw_and_restore_give_the_exact_bytes(kept: Home, tmp_path: Path) -> None:
     output = tmp_path / "restored"
 
     assert kept.cli("show", SESSION, "--format", "raw").stdout == TRANSCRIPT
@@ -62,7 +62,7 @@ def test_show_raw_and_restore_give_the_exact_bytes(kept: Home, tmp_path: Path):
     assert os.listdir(tmp_path) == ["restored"]
 
 
-def test_restore_never_replaces_a_file_unless_it_is_forced(kept: Home, tmp_path: Path):
+def test_restore_never_replaces_a_file_unless_it_is_forced(kept: Home, tmp_path: Path) -> None:
     output = tmp_path / "precious"
     output.write_text("mine")
 
@@ -82,14 +82,16 @@ def test_restore_never_replaces_a_file_unless_it_is_forced(kept: Home, tmp_path:
         (["--attachment", "x"], b"there is no attachment"),
     ],
 )
-def test_restore_of_what_is_not_there_says_so(kept: Home, arguments: list[str], words: bytes):
+def test_restore_of_what_is_not_there_says_so(
+    kept: Home, arguments: list[str], words: bytes
+) -> None:
     done = kept.cli("restore", SESSION, *arguments)
 
     assert done.returncode == 1
     assert words in done.stderr
 
 
-def test_restore_does_not_write_bytes_to_a_terminal(kept: Home):
+def test_restore_does_not_write_bytes_to_a_terminal(kept: Home) -> None:
     leader, follower = os.openpty()
     done = subprocess.run(
         [sys.executable, "-I", "-m", "retaind", "restore", SESSION],
@@ -105,7 +107,7 @@ def test_restore_does_not_write_bytes_to_a_terminal(kept: Home):
     assert b"-o FILE" in done.stderr
 
 
-def test_search_finds_what_was_said_and_keeps_to_its_filters(kept: Home):
+def test_search_finds_what_was_said_and_keeps_to_its_filters(kept: Home) -> None:
     results = kept.json("search", "heron")["results"]
 
     assert [result["session_id"] for result in results] == [SESSION]
@@ -118,7 +120,7 @@ def test_search_finds_what_was_said_and_keeps_to_its_filters(kept: Home):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--deep"], [SESSION], [SESSION, "--deep"]])
-def test_verify_agrees(kept: Home, arguments: list[str]):
+def test_verify_agrees(kept: Home, arguments: list[str]) -> None:
     done = kept.cli("verify", *arguments, "--json")
 
     assert done.returncode == 0
@@ -126,7 +128,7 @@ def test_verify_agrees(kept: Home, arguments: list[str]):
     assert b"agree" in kept.cli("verify", *arguments).stdout
 
 
-def test_verify_names_what_differs(kept: Home):
+def test_verify_names_what_differs(kept: Home) -> None:
     path = kept.project / f"{SESSION}.jsonl"
     try:
         path.write_bytes(TRANSCRIPT + b"{}\n")
@@ -138,7 +140,7 @@ def test_verify_names_what_differs(kept: Home):
     assert b"3 bytes are not captured yet" in done.stdout
 
 
-def test_verify_of_a_running_daemon_waits_for_what_is_on_its_way(place: Home):
+def test_verify_of_a_running_daemon_waits_for_what_is_on_its_way(place: Home) -> None:
     place.environ["RETAIND_WATCH_MODE"] = "scan"
     place.start()
     path = place.project / f"{SESSION}.jsonl"
@@ -149,7 +151,7 @@ def test_verify_of_a_running_daemon_waits_for_what_is_on_its_way(place: Home):
     assert place.cli("verify").returncode == 0
 
 
-def test_config_shows_values_and_origins_but_no_token(place: Home):
+def test_config_shows_values_and_origins_but_no_token(place: Home) -> None:
     place.config.write_text("[memory.hindsight]\nurl = 'http://h'\ntoken = 's3cret'\n")
     place.environ["RETAIND_WATCH_MODE"] = "scan"
 
@@ -164,7 +166,7 @@ def test_config_shows_values_and_origins_but_no_token(place: Home):
     assert place.cli("config", "nope").returncode == 2
 
 
-def test_doctor_works_without_a_daemon(kept: Home):
+def test_doctor_works_without_a_daemon(kept: Home) -> None:
     done = kept.cli("doctor")
 
     assert done.returncode == 0
@@ -172,7 +174,7 @@ def test_doctor_works_without_a_daemon(kept: Home):
     assert b"fix: retaind start" in done.stdout
 
 
-def test_doctor_fails_for_a_state_that_others_can_read(place: Home):
+def test_doctor_fails_for_a_state_that_others_can_read(place: Home) -> None:
     place.state.mkdir(mode=0o755)
 
     done = place.cli("doctor")
@@ -181,7 +183,7 @@ def test_doctor_fails_for_a_state_that_others_can_read(place: Home):
     assert b"chmod 700" in done.stdout
 
 
-def test_selftest_passes(place: Home):
+def test_selftest_passes(place: Home) -> None:
     done = place.cli("selftest")
 
     assert done.returncode == 0, done.stdout.decode()

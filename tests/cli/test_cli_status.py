@@ -71,7 +71,7 @@ def answering(place: Home, facts: object) -> Iterator[None]:
         thread.join()
 
 
-def test_a_machine_where_it_never_ran_is_stopped(place: Home):
+def test_a_machine_where_it_never_ran_is_stopped(place: Home) -> None:
     done = place.cli("status", "--json")
     facts = json.loads(done.stdout)
 
@@ -80,7 +80,7 @@ def test_a_machine_where_it_never_ran_is_stopped(place: Home):
     assert not place.state.exists(), "looking changes nothing"
 
 
-def test_a_stopped_daemon_still_tells_what_is_kept(kept: Home):
+def test_a_stopped_daemon_still_tells_what_is_kept(kept: Home) -> None:
     done = kept.cli("status", "--json")
     facts = json.loads(done.stdout)
 
@@ -91,7 +91,7 @@ def test_a_stopped_daemon_still_tells_what_is_kept(kept: Home):
     assert b"is stopped" in kept.cli("status").stdout
 
 
-def test_a_running_daemon_exits_with_0(place: Home):
+def test_a_running_daemon_exits_with_0(place: Home) -> None:
     place.start()
 
     done = place.cli("status", "--json")
@@ -104,7 +104,7 @@ def test_a_running_daemon_exits_with_0(place: Home):
     assert place.cli("status", "--check").returncode == 0
 
 
-def test_a_killed_daemon_is_dead(place: Home):
+def test_a_killed_daemon_is_dead(place: Home) -> None:
     place.start()
     place.kill()
 
@@ -115,7 +115,7 @@ def test_a_killed_daemon_is_dead(place: Home):
     assert b"died" in place.cli("status").stdout
 
 
-def test_a_lock_without_an_answer_is_unknown(place: Home):
+def test_a_lock_without_an_answer_is_unknown(place: Home) -> None:
     with held_lock(place):
         done = place.cli("status", "--json")
 
@@ -123,7 +123,7 @@ def test_a_lock_without_an_answer_is_unknown(place: Home):
     assert json.loads(done.stdout)["state"] == "unknown"
 
 
-def test_a_socket_that_never_answers_is_unknown(place: Home):
+def test_a_socket_that_never_answers_is_unknown(place: Home) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(place.socket))
         silent.listen()
@@ -134,21 +134,21 @@ def test_a_socket_that_never_answers_is_unknown(place: Home):
     assert b"does not answer" in done.stdout
 
 
-def test_something_else_on_the_socket_is_unknown(place: Home):
+def test_something_else_on_the_socket_is_unknown(place: Home) -> None:
     with answering(place, [1, 2]):
         done = place.cli("status", "--json")
 
     assert done.returncode == 4
 
 
-def test_degraded_is_running_but_not_for_check(place: Home):
+def test_degraded_is_running_but_not_for_check(place: Home) -> None:
     with answering(place, FACTS):
         assert place.cli("status").returncode == 0
         assert place.cli("status", "--check").returncode == 8
         assert json.loads(place.cli("status", "--json").stdout) == FACTS
 
 
-def test_people_get_plain_words_within_80_columns(place: Home):
+def test_people_get_plain_words_within_80_columns(place: Home) -> None:
     with answering(place, FACTS):
         shown = place.cli("status").stdout.decode()
 
@@ -163,7 +163,7 @@ def test_people_get_plain_words_within_80_columns(place: Home):
 
 
 @pytest.mark.parametrize("arguments", [["status", "--json"], ["status", "--json", "--check"]])
-def test_asking_a_running_daemon_imports_little(place: Home, arguments: list[str]):
+def test_asking_a_running_daemon_imports_little(place: Home, arguments: list[str]) -> None:
     with answering(place, FACTS):
         done = subprocess.run(
             [sys.executable, "-I", "-X", "importtime", "-m", "retaind", *arguments],
@@ -187,7 +187,7 @@ def test_asking_a_running_daemon_imports_little(place: Home, arguments: list[str
         assert heavy not in imported
 
 
-def test_status_takes_no_longer_than_a_tenth_of_a_second_of_cpu(place: Home):
+def test_status_takes_no_longer_than_a_tenth_of_a_second_of_cpu(place: Home) -> None:
     script = (
         "import os, subprocess, sys\n"
         "subprocess.run([sys.executable, '-I', '-m', 'retaind', 'status', '--json'])\n"

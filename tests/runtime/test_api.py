@@ -174,7 +174,7 @@ def ask(
         ),
     ],
 )
-def test_reading_routes_answer_json(start: Start, target: str, expected: object):
+def test_reading_routes_answer_json(start: Start, target: str, expected: object) -> None:
     reply = ask(start(), target)
 
     assert reply.status == 200
@@ -196,14 +196,16 @@ def test_reading_routes_answer_json(start: Start, target: str, expected: object)
         ("/v1/recall", {"prompt": "p", "turns": 2}, {"prompt": "p", "turns": 2}),
     ],
 )
-def test_writing_routes_take_json(start: Start, target: str, body: object, expected: object):
+def test_writing_routes_take_json(
+    start: Start, target: str, body: object, expected: object
+) -> None:
     reply = ask(start(), target, body)
 
     assert reply.status == 200
     assert reply.json == expected
 
 
-def test_the_root_names_the_daemon(start: Start):
+def test_the_root_names_the_daemon(start: Start) -> None:
     facts = ask(start(), "/").json
 
     assert facts["name"] == "retaind"
@@ -211,20 +213,20 @@ def test_the_root_names_the_daemon(start: Start):
     assert facts["api"] == [1]
 
 
-def test_metrics_are_prometheus_text(start: Start):
+def test_metrics_are_prometheus_text(start: Start) -> None:
     reply = ask(start(), "/v1/metrics")
 
     assert reply.body == b"retaind_up 1\n"
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
 
 
-def test_a_daemon_that_is_not_well_answers_503(start: Start, controls: FakeControls):
+def test_a_daemon_that_is_not_well_answers_503(start: Start, controls: FakeControls) -> None:
     controls.healthy = False
 
     assert ask(start(), "/v1/health").status == 503
 
 
-def test_errors_keep_what_why_and_fix(start: Start, controls: FakeControls):
+def test_errors_keep_what_why_and_fix(start: Start, controls: FakeControls) -> None:
     controls.fault = RetaindError("it broke", why="so it goes", fix="mend it")
 
     reply = ask(start(), "/v1/status")
@@ -241,7 +243,7 @@ def test_errors_keep_what_why_and_fix(start: Start, controls: FakeControls):
     }
 
 
-def test_an_ambiguous_name_lists_the_candidates(start: Start):
+def test_an_ambiguous_name_lists_the_candidates(start: Start) -> None:
     path = start()
 
     assert ask(path, "/v1/sessions/a%20b").json["title"] == "there is no session a b"
@@ -252,7 +254,7 @@ def test_an_ambiguous_name_lists_the_candidates(start: Start):
 
 def test_a_fault_of_ours_tells_nothing_and_the_next_request_is_answered(
     start: Start, controls: FakeControls
-):
+) -> None:
     path = start()
     controls.fault = ValueError("secret detail")
     reply = ask(path, "/v1/status")
@@ -283,21 +285,21 @@ def test_a_fault_of_ours_tells_nothing_and_the_next_request_is_answered(
 )
 def test_a_request_that_makes_no_sense_is_refused(
     start: Start, target: str, body: object, status: int
-):
+) -> None:
     assert ask(start(), target, body).status == status
 
 
-def test_the_allowed_method_is_named(start: Start):
+def test_the_allowed_method_is_named(start: Start) -> None:
     assert ask(start(), "/v1/flush").headers["allow"] == "POST"
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "retaind"])
-def test_known_hosts_are_served(start: Start, host: str):
+def test_known_hosts_are_served(start: Start, host: str) -> None:
     assert ask(start(), "/", headers={"Host": host}).status == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "", "localhost.evil.example"])
-def test_other_hosts_are_refused(start: Start, host: str):
+def test_other_hosts_are_refused(start: Start, host: str) -> None:
     assert ask(start(), "/", headers={"Host": host}).status == 400
 
 
@@ -311,7 +313,7 @@ def test_other_hosts_are_refused(start: Start, host: str):
         b"\x00\x01\x02\x03\r\n\r\n",
     ],
 )
-def test_malformed_requests_are_answered_with_400(start: Start, raw: bytes):
+def test_malformed_requests_are_answered_with_400(start: Start, raw: bytes) -> None:
     path = start()
 
     assert exchange(path, raw).status == 400
@@ -319,11 +321,11 @@ def test_malformed_requests_are_answered_with_400(start: Start, raw: bytes):
 
 
 @pytest.mark.parametrize("size", [20_000, 200_000])
-def test_a_header_that_is_too_large_is_refused(start: Start, size: int):
+def test_a_header_that_is_too_large_is_refused(start: Start, size: int) -> None:
     assert ask(start(), "/", headers={"X-Long": "x" * size}).status == 431
 
 
-def test_a_body_that_is_announced_too_large_is_refused_unread(start: Start):
+def test_a_body_that_is_announced_too_large_is_refused_unread(start: Start) -> None:
     reply = exchange(
         start(),
         b"POST /v1/flush HTTP/1.1\r\nHost: retaind\r\nContent-Length: 1048577\r\n"
@@ -334,7 +336,7 @@ def test_a_body_that_is_announced_too_large_is_refused_unread(start: Start):
     assert reply.json["limit_bytes"] == 1024 * 1024
 
 
-def test_a_chunked_body_is_cut_at_its_limit(start: Start):
+def test_a_chunked_body_is_cut_at_its_limit(start: Start) -> None:
     with connect(start()) as client:
         client.sendall(
             b"POST /v1/flush HTTP/1.1\r\nHost: retaind\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -345,7 +347,7 @@ def test_a_chunked_body_is_cut_at_its_limit(start: Start):
         assert Reply(read_all(client)).status == 413
 
 
-def test_retain_takes_bodies_that_other_paths_refuse(start: Start):
+def test_retain_takes_bodies_that_other_paths_refuse(start: Start) -> None:
     content = "x" * 3_000_000
 
     reply = ask(start(), "/v1/retain", {"content": content, "document_id": "d"})
@@ -353,7 +355,7 @@ def test_retain_takes_bodies_that_other_paths_refuse(start: Start):
     assert reply.json["bytes"] == 3_000_000
 
 
-def test_a_client_that_waits_to_be_told_to_continue_is_told(start: Start):
+def test_a_client_that_waits_to_be_told_to_continue_is_told(start: Start) -> None:
     body = b'{"prompt": "p"}'
     with connect(start()) as client:
         client.sendall(
@@ -365,7 +367,7 @@ def test_a_client_that_waits_to_be_told_to_continue_is_told(start: Start):
         assert Reply(read_all(client)).json["prompt"] == "p"
 
 
-def test_pipelined_requests_are_answered_in_order(start: Start):
+def test_pipelined_requests_are_answered_in_order(start: Start) -> None:
     one = b"GET /v1/status HTTP/1.1\r\nHost: retaind\r\n\r\n"
     two = b"GET /v1/health HTTP/1.1\r\nHost: retaind\r\nConnection: close\r\n\r\n"
     with connect(start()) as client:
@@ -376,24 +378,24 @@ def test_pipelined_requests_are_answered_in_order(start: Start):
     assert received.index(b"running") < received.index(b'"ok"')
 
 
-def test_a_header_sent_too_slowly_is_given_up(start: Start):
+def test_a_header_sent_too_slowly_is_given_up(start: Start) -> None:
     with connect(start(Limits(header_s=0.2))) as client:
         client.sendall(b"GET / HTT")
         assert Reply(read_all(client)).status == 408
 
 
-def test_a_body_sent_too_slowly_is_given_up(start: Start):
+def test_a_body_sent_too_slowly_is_given_up(start: Start) -> None:
     with connect(start(Limits(body_s=0.2))) as client:
         client.sendall(b"POST /v1/flush HTTP/1.1\r\nHost: retaind\r\nContent-Length: 9\r\n\r\n{")
         assert Reply(read_all(client)).status == 408
 
 
-def test_a_silent_connection_is_closed_without_an_answer(start: Start):
+def test_a_silent_connection_is_closed_without_an_answer(start: Start) -> None:
     with connect(start(Limits(header_s=0.2))) as client:
         assert read_all(client) == b""
 
 
-def test_one_connection_too_many_is_refused_and_the_others_live(start: Start):
+def test_one_connection_too_many_is_refused_and_the_others_live(start: Start) -> None:
     path = start(Limits(connections=2))
     request = b"GET / HTTP/1.1\r\nHost: retaind\r\n\r\n"
     with connect(path) as one, connect(path) as two:
@@ -426,7 +428,7 @@ def open_events(path: Path) -> tuple[socket.socket, Any]:
 
 def test_events_are_streamed_to_every_listener(
     start: Start, portal: BlockingPortal, controls: FakeControls
-):
+) -> None:
     path = start()
     (one, first), (two, second) = open_events(path), open_events(path)
 
@@ -437,7 +439,7 @@ def test_events_are_streamed_to_every_listener(
         assert read_line(second) == {"event": "retained", "n": 1}
 
 
-def test_a_heartbeat_comes_when_nothing_happens(start: Start):
+def test_a_heartbeat_comes_when_nothing_happens(start: Start) -> None:
     client, reader = open_events(start(heartbeat_s=0.05))
 
     with client:
@@ -446,7 +448,7 @@ def test_a_heartbeat_comes_when_nothing_happens(start: Start):
 
 def test_a_slow_listener_loses_the_oldest_events_and_is_told_how_many(
     start: Start, portal: BlockingPortal, controls: FakeControls
-):
+) -> None:
     client, reader = open_events(start())
 
     def flood() -> None:
@@ -460,7 +462,7 @@ def test_a_slow_listener_loses_the_oldest_events_and_is_told_how_many(
         assert read_line(reader) == {"n": 10}
 
 
-def test_a_listener_that_goes_away_frees_its_connection(start: Start):
+def test_a_listener_that_goes_away_frees_its_connection(start: Start) -> None:
     path = start(Limits(connections=1))
     client, reader = open_events(path)
     reader.close()
@@ -471,7 +473,7 @@ def test_a_listener_that_goes_away_frees_its_connection(start: Start):
     assert any(status == 200 for status in statuses)
 
 
-def test_the_socket_is_private(start: Start):
+def test_the_socket_is_private(start: Start) -> None:
     path = start()
 
     assert path.stat().st_mode & 0o777 == 0o600
@@ -479,7 +481,7 @@ def test_the_socket_is_private(start: Start):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_is_refused_even_if_the_modes_let_them_in(start: Start):
+def test_another_user_is_refused_even_if_the_modes_let_them_in(start: Start) -> None:
     path = start()
     reply = b""
     for folder in (path, *path.parents[:4]):
@@ -512,7 +514,7 @@ async def try_to_listen(path: Path, state_dir: Path) -> None:
         pass
 
 
-def test_a_stale_socket_is_replaced(tmp_path: Path):
+def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "ctl.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
@@ -522,7 +524,7 @@ def test_a_stale_socket_is_replaced(tmp_path: Path):
     assert not path.exists()
 
 
-def test_a_live_socket_is_not_taken_over(tmp_path: Path):
+def test_a_live_socket_is_not_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "ctl.sock"
     with socket.socket(socket.AF_UNIX) as alive:
         alive.bind(str(path))
@@ -535,7 +537,7 @@ def test_a_live_socket_is_not_taken_over(tmp_path: Path):
 
 
 @pytest.mark.parametrize("make", ["file", "link"])
-def test_whatever_is_not_a_socket_is_left_alone(tmp_path: Path, make: str):
+def test_whatever_is_not_a_socket_is_left_alone(tmp_path: Path, make: str) -> None:
     path = tmp_path / "ctl.sock"
     if make == "file":
         path.write_text("precious")
@@ -548,7 +550,7 @@ def test_whatever_is_not_a_socket_is_left_alone(tmp_path: Path, make: str):
     assert os.path.lexists(path)
 
 
-def test_a_folder_where_others_may_write_is_refused(tmp_path: Path):
+def test_a_folder_where_others_may_write_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
@@ -557,7 +559,7 @@ def test_a_folder_where_others_may_write_is_refused(tmp_path: Path):
         anyio.run(try_to_listen, folder / "ctl.sock", tmp_path)
 
 
-def test_a_folder_behind_a_link_is_refused(tmp_path: Path):
+def test_a_folder_behind_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to("real")
 
@@ -565,7 +567,7 @@ def test_a_folder_behind_a_link_is_refused(tmp_path: Path):
         anyio.run(try_to_listen, tmp_path / "link" / "ctl.sock", tmp_path)
 
 
-def test_on_exit_a_socket_that_is_no_longer_ours_is_left(tmp_path: Path):
+def test_on_exit_a_socket_that_is_no_longer_ours_is_left(tmp_path: Path) -> None:
     path = tmp_path / "ctl.sock"
 
     async def replace_while_listening() -> None:
@@ -580,7 +582,7 @@ def test_on_exit_a_socket_that_is_no_longer_ours_is_left(tmp_path: Path):
     assert path.exists()
 
 
-def test_a_client_that_resets_its_connection_harms_nobody(start: Start):
+def test_a_client_that_resets_its_connection_harms_nobody(start: Start) -> None:
     path = start()
     for _ in range(5):
         client = connect(path)
@@ -591,7 +593,7 @@ def test_a_client_that_resets_its_connection_harms_nobody(start: Start):
     assert ask(path, "/").status == 200
 
 
-def test_many_clients_at_once_are_all_answered(start: Start):
+def test_many_clients_at_once_are_all_answered(start: Start) -> None:
     path = start()
     statuses: list[int] = []
 

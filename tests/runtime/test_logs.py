@@ -34,7 +34,7 @@ def logged(tmp_path: Path) -> Iterator[Callable[[], list[dict[str, Any]]]]:
         yield lambda: [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_file_gets_json_with_a_time(logged: Callable[[], list[dict[str, Any]]]):
+def test_a_file_gets_json_with_a_time(logged: Callable[[], list[dict[str, Any]]]) -> None:
     logger().info("document_retained", session="s", bytes=7)
 
     (line,) = logged()
@@ -43,13 +43,13 @@ def test_a_file_gets_json_with_a_time(logged: Callable[[], list[dict[str, Any]]]
     assert line["timestamp"].endswith("Z")
 
 
-def test_less_than_the_level_is_not_logged(logged: Callable[[], list[dict[str, Any]]]):
+def test_less_than_the_level_is_not_logged(logged: Callable[[], list[dict[str, Any]]]) -> None:
     logger().debug("detail")
 
     assert logged() == []
 
 
-def test_the_journal_gets_a_priority_in_front_of_json(tmp_path: Path):
+def test_the_journal_gets_a_priority_in_front_of_json(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with path.open("w") as stderr:
         found = os.fstat(stderr.fileno())
@@ -64,12 +64,12 @@ def test_the_journal_gets_a_priority_in_front_of_json(tmp_path: Path):
     assert json.loads(first[3:])["event"] == "disk_full"
 
 
-def test_an_inherited_journal_variable_of_another_stream_is_ignored(tmp_path: Path):
+def test_an_inherited_journal_variable_of_another_stream_is_ignored(tmp_path: Path) -> None:
     with (tmp_path / "stderr").open("w") as stderr:
         assert logs.form_of({"JOURNAL_STREAM": "1:2"}, stderr) == "json"
 
 
-def test_a_terminal_gets_lines_for_people(tmp_path: Path):
+def test_a_terminal_gets_lines_for_people(tmp_path: Path) -> None:
     leader, follower = os.openpty()
     with os.fdopen(follower, "w") as terminal:
         configure("info", {"NO_COLOR": "1"}, tmp_path, terminal)
@@ -83,7 +83,7 @@ def test_a_terminal_gets_lines_for_people(tmp_path: Path):
 
 
 @pytest.mark.parametrize("supervisor", ["launchd", "detached"])
-def test_supervised_daemons_log_into_a_private_file(tmp_path: Path, supervisor: str):
+def test_supervised_daemons_log_into_a_private_file(tmp_path: Path, supervisor: str) -> None:
     configure("info", {"RETAIND_SUPERVISOR": supervisor}, tmp_path / "log", sys.stderr)
     logger().info("ready")
 
@@ -93,7 +93,9 @@ def test_supervised_daemons_log_into_a_private_file(tmp_path: Path, supervisor: 
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_long_texts_are_replaced_by_their_length(logged: Callable[[], list[dict[str, Any]]]):
+def test_long_texts_are_replaced_by_their_length(
+    logged: Callable[[], list[dict[str, Any]]],
+) -> None:
     logger().info("odd", text=SECRET, raw=SECRET.encode(), many=[SECRET])
 
     (line,) = logged()
@@ -101,7 +103,7 @@ def test_long_texts_are_replaced_by_their_length(logged: Callable[[], list[dict[
     assert line["text"] == f"({len(SECRET)} characters, not logged)"
 
 
-def test_paths_are_kept_when_they_are_long(logged: Callable[[], list[dict[str, Any]]]):
+def test_paths_are_kept_when_they_are_long(logged: Callable[[], list[dict[str, Any]]]) -> None:
     logger().info("found", path="/" + "p" * 300)
 
     assert logged()[0]["path"] == "/" + "p" * 300
@@ -109,7 +111,7 @@ def test_paths_are_kept_when_they_are_long(logged: Callable[[], list[dict[str, A
 
 def test_an_exception_is_named_with_its_frames_but_not_quoted(
     logged: Callable[[], list[dict[str, Any]]],
-):
+) -> None:
     try:
         int(SECRET[:40])
     except ValueError:
@@ -121,13 +123,13 @@ def test_an_exception_is_named_with_its_frames_but_not_quoted(
     assert "user said" not in json.dumps(line)
 
 
-def test_our_own_errors_keep_their_words(logged: Callable[[], list[dict[str, Any]]]):
+def test_our_own_errors_keep_their_words(logged: Callable[[], list[dict[str, Any]]]) -> None:
     logger().error("state", exc_info=StateDamaged("the database is damaged", why="torn"))
 
     assert logged()[0]["error"] == "the database is damaged. WHY: torn."
 
 
-def test_repeats_are_dropped_and_counted_a_minute_later():
+def test_repeats_are_dropped_and_counted_a_minute_later() -> None:
     now = [0.0]
     repeats = Repeats(lambda: now[0])
 
@@ -145,7 +147,7 @@ def test_repeats_are_dropped_and_counted_a_minute_later():
     assert say() == {"event": "again"}
 
 
-def test_a_file_rotates_and_keeps_the_newest(tmp_path: Path):
+def test_a_file_rotates_and_keeps_the_newest(tmp_path: Path) -> None:
     path = tmp_path / "retaind.log"
     file = RotatingFile(path, limit=100, files=3)
     for n in range(50):
@@ -159,7 +161,7 @@ def test_a_file_rotates_and_keeps_the_newest(tmp_path: Path):
 
 
 @pytest.mark.parametrize("move", ["delete", "rename", "replace"])
-def test_a_file_that_others_took_away_is_opened_anew(tmp_path: Path, move: str):
+def test_a_file_that_others_took_away_is_opened_anew(tmp_path: Path, move: str) -> None:
     path = tmp_path / "retaind.log"
     file = RotatingFile(path)
     file.write("one\n")
@@ -176,7 +178,7 @@ def test_a_file_that_others_took_away_is_opened_anew(tmp_path: Path, move: str):
     assert path.read_text() == "two\n"
 
 
-def test_a_log_that_cannot_be_written_harms_nobody(tmp_path: Path):
+def test_a_log_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     RotatingFile(tmp_path / "file" / "retaind.log").write("lost\n")
     closed = io.StringIO()
@@ -185,7 +187,7 @@ def test_a_log_that_cannot_be_written_harms_nobody(tmp_path: Path):
     Steady(closed).flush()
 
 
-def test_importing_the_logs_leaves_rich_alone():
+def test_importing_the_logs_leaves_rich_alone() -> None:
     code = "import retaind.runtime.logs, sys; print('rich' in sys.modules); import rich.table"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -30,7 +30,9 @@ def reader(state: Vaulted) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def test_a_session_that_is_kept_and_retained_is_idle(state: Vaulted, reader: sqlite3.Connection):
+def test_a_session_that_is_kept_and_retained_is_idle(
+    state: Vaulted, reader: sqlite3.Connection
+) -> None:
     opened = state.keep("s1.jsonl", LINES)
     state.cursor(opened.generation_id, len(LINES), records=3, retained=2, dropped={"transport": 1})
 
@@ -56,7 +58,7 @@ def test_a_session_that_is_kept_and_retained_is_idle(state: Vaulted, reader: sql
 
 def test_an_unfinished_line_is_counted_apart_and_is_not_pending(
     state: Vaulted, reader: sqlite3.Connection
-):
+) -> None:
     opened = state.keep("s1.jsonl", LINES + b'{"type":"us')
     state.cursor(opened.generation_id, len(LINES))
 
@@ -67,7 +69,9 @@ def test_an_unfinished_line_is_counted_apart_and_is_not_pending(
     assert row["state"] == "idle"
 
 
-def test_whole_lines_that_no_memory_has_are_pending(state: Vaulted, reader: sqlite3.Connection):
+def test_whole_lines_that_no_memory_has_are_pending(
+    state: Vaulted, reader: sqlite3.Connection
+) -> None:
     state.keep("s1.jsonl", LINES + b"{", block_bytes=5)
 
     (row,) = sessions(reader, ["local"])
@@ -77,7 +81,7 @@ def test_whole_lines_that_no_memory_has_are_pending(state: Vaulted, reader: sqli
     assert row["state"] == "pending"
 
 
-def test_each_memory_has_its_own_account(state: Vaulted, reader: sqlite3.Connection):
+def test_each_memory_has_its_own_account(state: Vaulted, reader: sqlite3.Connection) -> None:
     opened = state.keep("s1.jsonl", LINES)
     state.cursor(opened.generation_id, len(LINES))
     state.cursor(opened.generation_id, 16, memory="hindsight", set_aside=1, records=1)
@@ -90,7 +94,7 @@ def test_each_memory_has_its_own_account(state: Vaulted, reader: sqlite3.Connect
     assert row["state"] == "degraded"
 
 
-def test_the_size_is_that_of_now(state: Vaulted, reader: sqlite3.Connection):
+def test_the_size_is_that_of_now(state: Vaulted, reader: sqlite3.Connection) -> None:
     opened = state.keep("s1.jsonl", LINES)
     path = Path(os.fsdecode(opened.path))
     path.write_bytes(LINES * 2)
@@ -100,7 +104,9 @@ def test_the_size_is_that_of_now(state: Vaulted, reader: sqlite3.Connection):
     assert sessions(reader, ["local"])[0]["size_bytes"] == 37
 
 
-def test_empty_and_excluded_transcripts_have_rows(state: Vaulted, reader: sqlite3.Connection):
+def test_empty_and_excluded_transcripts_have_rows(
+    state: Vaulted, reader: sqlite3.Connection
+) -> None:
     state.keep("empty.jsonl", b"")
     state.keep("secret.jsonl", LINES, captured=b"", mode="off")
 
@@ -110,14 +116,16 @@ def test_empty_and_excluded_transcripts_have_rows(state: Vaulted, reader: sqlite
     assert (rows["secret"]["captured_bytes"], rows["secret"]["state"]) == (0, "excluded")
 
 
-def test_a_source_that_is_gone_says_so(state: Vaulted, reader: sqlite3.Connection):
+def test_a_source_that_is_gone_says_so(state: Vaulted, reader: sqlite3.Connection) -> None:
     opened = state.keep("s1.jsonl", LINES)
     state.run("UPDATE stream SET source_state = 'gone' WHERE id = ?", (opened.stream_id,))
 
     assert sessions(reader, ["local"])[0]["state"] == "source_gone"
 
 
-def test_the_top_level_describes_the_current_generation(state: Vaulted, reader: sqlite3.Connection):
+def test_the_top_level_describes_the_current_generation(
+    state: Vaulted, reader: sqlite3.Connection
+) -> None:
     opened = state.keep("s1.jsonl", LINES)
     second = state.rewrite(opened, LINES[:16])
     state.cursor(second, 16, records=1, retained=1)
@@ -132,7 +140,7 @@ def test_the_top_level_describes_the_current_generation(state: Vaulted, reader: 
     assert row["memories"]["local"]["pending_bytes"] == 37, "the first one still waits"
 
 
-def test_attachments_are_counted_on_their_owner(state: Vaulted, reader: sqlite3.Connection):
+def test_attachments_are_counted_on_their_owner(state: Vaulted, reader: sqlite3.Connection) -> None:
     state.keep("s1.jsonl", LINES)
     state.keep("agent-1.jsonl", LINES, kind="subagent", owner="s1")
     state.keep("result.txt", b"12345", kind="attachment", owner="s1")
@@ -145,14 +153,16 @@ def test_attachments_are_counted_on_their_owner(state: Vaulted, reader: sqlite3.
     assert rows["agent-1"]["attachments"] == 0
 
 
-def test_a_name_that_is_not_utf_8_is_shown_escaped(state: Vaulted, reader: sqlite3.Connection):
+def test_a_name_that_is_not_utf_8_is_shown_escaped(
+    state: Vaulted, reader: sqlite3.Connection
+) -> None:
     opened = state.keep("s1.jsonl", LINES)
     state.run("UPDATE stream SET path = ? WHERE id = ?", (b"/a/\xff.jsonl", opened.stream_id))
 
     assert sessions(reader, ["local"])[0]["path"] == "/a/\\xff.jsonl"
 
 
-def test_one_session_can_be_asked_for(state: Vaulted, reader: sqlite3.Connection):
+def test_one_session_can_be_asked_for(state: Vaulted, reader: sqlite3.Connection) -> None:
     state.keep("s1.jsonl", LINES)
     state.keep("s2.jsonl", LINES)
 
@@ -163,7 +173,7 @@ def test_one_session_can_be_asked_for(state: Vaulted, reader: sqlite3.Connection
 
 def test_names_resolve_by_id_session_id_and_their_beginnings(
     state: Vaulted, reader: sqlite3.Connection
-):
+) -> None:
     one = state.keep("aaaa-1111.jsonl", LINES)
     two = state.keep("aaaa-2222.jsonl", LINES)
 
@@ -178,7 +188,9 @@ def test_names_resolve_by_id_session_id_and_their_beginnings(
             resolve(reader, unknown)
 
 
-def test_the_same_session_in_two_roots_is_ambiguous(state: Vaulted, reader: sqlite3.Connection):
+def test_the_same_session_in_two_roots_is_ambiguous(
+    state: Vaulted, reader: sqlite3.Connection
+) -> None:
     (state.folder / "other").mkdir()
     state.keep("s1.jsonl", LINES)
     second = state.keep("other/s1.jsonl", LINES)
@@ -188,14 +200,14 @@ def test_the_same_session_in_two_roots_is_ambiguous(state: Vaulted, reader: sqli
     assert resolve(reader, second.public_id).id == second.stream_id
 
 
-def test_an_attachment_is_no_session(state: Vaulted, reader: sqlite3.Connection):
+def test_an_attachment_is_no_session(state: Vaulted, reader: sqlite3.Connection) -> None:
     state.keep("result.txt", b"x", kind="attachment", owner="s1")
 
     with pytest.raises(NotFound):
         resolve(reader, "result")
 
 
-def test_the_summary_adds_everything_up(state: Vaulted, reader: sqlite3.Connection):
+def test_the_summary_adds_everything_up(state: Vaulted, reader: sqlite3.Connection) -> None:
     one = state.keep("s1.jsonl", LINES)
     state.keep("s2.jsonl", LINES)
     state.keep("result.txt", b"12345", kind="attachment", owner="s1")
@@ -217,7 +229,7 @@ def test_the_summary_adds_everything_up(state: Vaulted, reader: sqlite3.Connecti
     assert facts["memories"]["hindsight"]["pending_bytes"] == 74
 
 
-def test_an_empty_state_has_an_empty_summary(reader: sqlite3.Connection):
+def test_an_empty_state_has_an_empty_summary(reader: sqlite3.Connection) -> None:
     facts = summary(reader, ["local"])
 
     assert (facts["sessions"], facts["captured_bytes"], facts["last_activity"]) == (0, 0, None)
@@ -228,5 +240,5 @@ def test_an_empty_state_has_an_empty_summary(reader: sqlite3.Connection):
     ("seconds", "text"),
     [(0.0, "1970-01-01T00:00:00.000Z"), (1e18, "1970-01-01T00:00:00.000Z")],
 )
-def test_times_are_iso_8601_in_utc(seconds: float, text: str):
+def test_times_are_iso_8601_in_utc(seconds: float, text: str) -> None:
     assert timestamp(seconds) == text

@@ -64,12 +64,15 @@ def update(progress: Progress, task: Any, facts: dict[str, Any]) -> None:
 def share_done(facts: dict[str, Any]) -> float | None:
     """Return how much of an import, or of what waits, is done: 0 to 1; None when unknown."""
     running = facts.get("import")
+    share: float
     if running and running.get("files_total"):
-        return min(running["files_done"] / running["files_total"], 1.0)
+        share = running["files_done"] / running["files_total"]
+        return min(share, 1.0)
     captured, pending = facts.get("captured_bytes"), facts.get("pending_bytes")
     if not captured or pending is None:
         return None
-    return max(0.0, 1.0 - pending / captured)
+    share = 1.0 - pending / captured
+    return max(share, 0.0)
 
 
 def _status(paths: Paths) -> dict[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from retaind.core.messages import Message
-    from retaind.core.policy import RetainPolicy
+    from retaind.core.policy import RetainPolicy, Tools
     from retaind.runtime.catalog import Generation, Session
 
 _SPEAKERS = {"user": "cyan", "assistant": "green"}
@@ -31,7 +31,7 @@ _SPEAKERS = {"user": "cyan", "assistant": "green"}
     "--tools", type=click.Choice(["none", "summary", "full"]), default="summary",
     show_default=True, help="How much of tool calls to print.",
 )  # fmt: skip
-def command(session: str, form: str, generation: int | None, tools: str) -> None:
+def command(session: str, form: str, generation: int | None, tools: "Tools") -> None:
     """Print a conversation from the vault, by id or session id."""
     from dataclasses import replace
 

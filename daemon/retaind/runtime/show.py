@@ -8,7 +8,7 @@ from retaind.core.carry import Carry
 from retaind.core.lines import frame
 from retaind.core.messages import Message
 from retaind.core.policy import RetainPolicy
-from retaind.core.reading import Reading
+from retaind.core.reading import Kind, Reading
 from retaind.core.records import Record
 from retaind.core.redact import redact
 from retaind.errors import NotFound, StateError
@@ -36,7 +36,7 @@ def messages(
         records: list[Record] = []
         for start, line in lines:
             records += host.parse(start, line)
-        kind = "subagent" if one.stream.kind == "subagent" else "session"
+        kind: Kind = "subagent" if one.stream.kind == "subagent" else "session"
         reading = Reading(carry, kind, frozenset(), policy, redact)
         reading.read(records)
         yield from reading.messages()
