@@ -52,6 +52,8 @@ def test_a_session_that_is_kept_and_retained_is_idle(
         "pending": 0,
         "set_aside": 0,
         "dropped": {"transport": 1},
+        "redacted": {},
+        "lossy": 0,
         "state": "idle",
     }
 
@@ -225,6 +227,8 @@ def test_the_summary_adds_everything_up(state: Vaulted, reader: sqlite3.Connecti
         "pending": 0,
         "set_aside": 0,
         "dropped": {"meta": 1},
+        "redacted": {},
+        "lossy": 0,
     }
     assert facts["memories"]["hindsight"]["pending_bytes"] == 74
 

@@ -76,7 +76,9 @@ class Vaulted:
     ) -> None:
         counts = (records, retained, pending, set_aside, json.dumps(dict(dropped or {})))
         self.run(
-            "INSERT OR REPLACE INTO cursor VALUES (?, ?, ?, x'', ?, ?, ?, ?, ?, '{}', ?, 1, 'h', 1)",
+            "INSERT OR REPLACE INTO cursor (memory, generation_id, offset, carry, records, retained,"
+            " pending, set_aside, dropped, redacted, messages, turns, policy_hash, parser_version)"
+            " VALUES (?, ?, ?, x'', ?, ?, ?, ?, ?, '{}', ?, 1, 'h', 1)",
             (memory, generation_id, offset, *counts, records),
         )
 

@@ -46,7 +46,7 @@ class Generation(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """A row of `cursor`, with the drop counts decoded; one of zeros where a memory has none yet."""
+    """A row of `cursor`, with its counts decoded; one of zeros where a memory has none yet."""
 
     memory: str
     generation_id: int
@@ -56,8 +56,10 @@ class Cursor(NamedTuple):
     pending: int = 0
     set_aside: int = 0
     dropped: Mapping[str, int] = {}
+    redacted: Mapping[str, int] = {}
     messages: int = 0
     turns: int = 0
+    lossy: int = 0
 
 
 class Session(NamedTuple):
@@ -176,7 +178,9 @@ def _cursors(
     for row in rows.fetchall():
         cursor = Cursor._make(row)
         found.setdefault(cursor.generation_id, []).append(
-            cursor._replace(dropped=json.loads(row[Cursor._fields.index("dropped")]))
+            cursor._replace(
+                dropped=json.loads(str(cursor.dropped)), redacted=json.loads(str(cursor.redacted))
+            )
         )
     return found
 

@@ -12,7 +12,10 @@ _MASK: Final = (1 << 63) - 1
 
 
 class Cursor(NamedTuple):
-    """One row of `cursor`; `dropped` and `redacted` are JSON objects of counts."""
+    """One row of `cursor`; `dropped` and `redacted` are JSON objects of counts.
+
+    `lossy` counts the records of the conversation in which bytes that are no text became U+FFFD.
+    """
 
     offset: int = 0
     carry: bytes = b""
@@ -24,9 +27,10 @@ class Cursor(NamedTuple):
     redacted: str = "{}"
     messages: int = 0
     turns: int = 0
+    lossy: int = 0
 
     def moved(
-        self, offset: int, carry: bytes, counts: Counts, redacted: Mapping[str, int]
+        self, offset: int, carry: bytes, counts: Counts, redacted: Mapping[str, int], lossy: int = 0
     ) -> "Cursor":
         """Return the cursor after a plan whose documents the memory has completed at once."""
         return self._replace(
@@ -38,6 +42,7 @@ class Cursor(NamedTuple):
             redacted=_summed(self.redacted, redacted),
             messages=self.messages + counts.messages,
             turns=self.turns + counts.turns,
+            lossy=self.lossy + lossy,
         )
 
 
@@ -63,8 +68,8 @@ def behind(connection: Connection, memory: str) -> list[tuple[int, int, int, int
 def load(connection: Connection, memory: str, generation_id: int) -> Cursor:
     """Return a memory's cursor in a generation; one that has not begun stands at 0."""
     row = connection.execute(
-        "SELECT offset, carry, records, retained, pending, set_aside, dropped, redacted, messages, turns"
-        " FROM cursor WHERE memory = ? AND generation_id = ?",
+        "SELECT offset, carry, records, retained, pending, set_aside, dropped, redacted, messages, turns,"
+        " lossy FROM cursor WHERE memory = ? AND generation_id = ?",
         (memory, generation_id),
     ).fetchone()
     return Cursor(*row) if row else Cursor()
@@ -81,8 +86,8 @@ def store(
     """Write a cursor, with the policy and parser that it ran under."""
     connection.execute(
         "INSERT OR REPLACE INTO cursor (memory, generation_id, offset, carry, records, retained, pending,"
-        " set_aside, dropped, redacted, messages, turns, policy_hash, parser_version)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " set_aside, dropped, redacted, messages, turns, lossy, policy_hash, parser_version)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (memory, generation_id, *cursor, policy_hash, parser_version),
     )
 

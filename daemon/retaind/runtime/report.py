@@ -136,6 +136,8 @@ def _memory_row(one: Session, memory: str, unfinished: int) -> Facts:
         "pending": cursor.pending,
         "set_aside": cursor.set_aside,
         "dropped": dict(cursor.dropped),
+        "redacted": dict(cursor.redacted),
+        "lossy": cursor.lossy,
         "state": "degraded" if aside else "pending" if unsettled else "idle",
     }
 
@@ -154,14 +156,10 @@ def _state(stream: Stream, by_memory: Mapping[str, Facts]) -> str:
 def _memory_sums(connection: sqlite3.Connection, memory: str, captured: int) -> Facts:
     sums = connection.execute(
         "SELECT coalesce(sum(offset), 0), coalesce(sum(records), 0), coalesce(sum(retained), 0),"
-        " coalesce(sum(pending), 0), coalesce(sum(set_aside), 0) FROM cursor WHERE memory = ?",
+        " coalesce(sum(pending), 0), coalesce(sum(set_aside), 0), coalesce(sum(lossy), 0)"
+        " FROM cursor WHERE memory = ?",
         (memory,),
     ).fetchone()
-    dropped = connection.execute(
-        "SELECT j.key, sum(j.value) FROM cursor, json_each(cursor.dropped) j WHERE memory = ?"
-        " GROUP BY j.key ORDER BY j.key",
-        (memory,),
-    ).fetchall()
     waiting = max(captured - sums[0], 0)
     return {
         "state": "degraded" if sums[4] else "pending" if waiting or sums[3] else "idle",
@@ -170,5 +168,17 @@ def _memory_sums(connection: sqlite3.Connection, memory: str, captured: int) -> 
         "retained": sums[2],
         "pending": sums[3],
         "set_aside": sums[4],
-        "dropped": dict(dropped),
+        "dropped": _summed(connection, "dropped", memory),
+        "redacted": _summed(connection, "redacted", memory),
+        "lossy": sums[5],
     }
+
+
+def _summed(connection: sqlite3.Connection, column: str, memory: str) -> dict[str, int]:
+    """Return the sums of a column that holds counts by name."""
+    rows = connection.execute(
+        f"SELECT j.key, sum(j.value) FROM cursor, json_each(cursor.{column}) j WHERE memory = ?"  # noqa: S608 - our own words
+        " GROUP BY j.key ORDER BY j.key",
+        (memory,),
+    )
+    return dict(rows.fetchall())
