@@ -99,6 +99,7 @@ class Database:
             large = wal.exists() and wal.stat().st_size > _WAL_TRUNCATE_BYTES
             mode = "TRUNCATE" if large else "PASSIVE"
             self._writer.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+            self._writer.execute("PRAGMA shrink_memory")
 
     def close(self) -> None:
         """Close every connection; the last one moves the write-ahead log into the database."""

@@ -28,6 +28,7 @@ from retaind.runtime.capture import Capture
 from retaind.runtime.control_socket import listen
 from retaind.runtime.engine import Engine
 from retaind.runtime.events import Events
+from retaind.runtime.footprint import give_back
 from retaind.runtime.lifecycle import (
     ClockGap,
     notify,
@@ -49,6 +50,7 @@ from retaind.runtime.window import Retention
 
 _HEARTBEAT_S: Final = 20.0
 _TIDY_S: Final = 60.0
+_TRIM_BYTES: Final = 4 << 20
 _EXIT_DAMAGED: Final = 1
 
 
@@ -197,6 +199,7 @@ async def _heartbeat(parts: _Parts) -> None:
     interval = watchdog_interval_s() or _HEARTBEAT_S
     gap = ClockGap()
     tidied = time.monotonic()
+    trimmed = parts.capture.captured_bytes
     while True:
         before = parts.engine.progress_ticks
         parts.engine.poke()
@@ -207,9 +210,15 @@ async def _heartbeat(parts: _Parts) -> None:
             parts.engine.request_scan()
         if parts.watcher is not None:
             await parts.watcher.refresh()
-        if time.monotonic() - tidied > _TIDY_S and parts.engine.is_quiet():
+        captured = parts.capture.captured_bytes
+        if not parts.engine.is_quiet():
+            continue
+        if captured - trimmed > _TRIM_BYTES or time.monotonic() - tidied > _TIDY_S:
             tidied = time.monotonic()
             await _tidy(parts)
+        if captured - trimmed > _TRIM_BYTES:
+            trimmed = captured
+            await anyio.to_thread.run_sync(give_back)
 
 
 async def _tidy(parts: _Parts) -> None:
