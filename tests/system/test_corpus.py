@@ -7,8 +7,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+
 from harness.process import Home, running_daemon
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
@@ -106,25 +108,17 @@ def test_words_of_first_middle_and_last_messages_are_found(
             for words in text:
                 phrase = " ".join(WORD.findall(words)[:4])
                 looked_for += 1
-                if not _is_found(home, phrase, row, rows):
+                if not _is_found(home, phrase, row):
                     missed.append((path.name, row["id"]))
     assert looked_for > 60
     assert missed == []
 
 
-def _is_found(
-    home: Home, phrase: str, row: dict[str, object], rows: dict[str, dict[str, object]]
-) -> bool:
+def _is_found(home: Home, phrase: str, row: dict[str, object]) -> bool:
     """Whether the session has the words, or a session that it shares records with does."""
-    mine = home.ask("GET", f"/v1/search?limit=50&session={row['id']}&q={_quoted(phrase)}")
+    mine = home.ask("GET", f"/v1/search?limit=50&session={row['id']}&q={quote(phrase)}")
     if mine["results"]:
         return True
     duplicates = row["memories"]["local"]["dropped"].get("duplicate", 0)  # type: ignore[index]
-    everywhere = home.ask("GET", f"/v1/search?limit=50&q={_quoted(phrase)}")
+    everywhere = home.ask("GET", f"/v1/search?limit=50&q={quote(phrase)}")
     return bool(duplicates and everywhere["results"])
-
-
-def _quoted(text: str) -> str:
-    from urllib.parse import quote
-
-    return quote(text)
