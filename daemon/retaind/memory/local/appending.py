@@ -113,8 +113,7 @@ class Appending:
         documents.cover(connection, complete.id, self.addition.ranges)
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        if not documents.is_there(connection, self.document):
-            raise documents.changed_meanwhile(self.document.name)
+        documents.check_unchanged(connection, self.document.name, [self.document])
 
 
 def _begun(document: Document, text_hash: bytes) -> Document:

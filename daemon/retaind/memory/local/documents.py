@@ -210,21 +210,17 @@ def drop_chunk(connection: sqlite3.Connection, chunk: StoredChunk) -> None:
     )
 
 
-def changed_meanwhile(name: str) -> RetentionError:
-    """Return the error of an execution that finds its document changed by another one."""
-    return RetentionError(
-        f"document {name} was changed while it was retained",
-        why="another execution has changed, replaced or forgotten it",
-        fix="retain it again",
-    )
-
-
-def is_there(connection: sqlite3.Connection, document: Document) -> bool:
-    """Whether the row is still as it was written last."""
-    row = connection.execute(
-        "SELECT chars, pending_hash FROM local_document WHERE id = ?", (document.id,)
-    ).fetchone()
-    return row == (document.chars, document.pending_hash)
+def check_unchanged(
+    connection: sqlite3.Connection, name: str, expected: Iterable[Document]
+) -> None:
+    """Raise RetentionError unless a name's rows are still those that this execution knows."""
+    now = {(row.id, row.chars, row.body_hash, row.pending_hash) for row in named(connection, name)}
+    if now != {(row.id, row.chars, row.body_hash, row.pending_hash) for row in expected}:
+        raise RetentionError(
+            f"document {name} was changed while it was retained",
+            why="another execution has changed, replaced or forgotten it",
+            fix="retain it again",
+        )
 
 
 def cover(

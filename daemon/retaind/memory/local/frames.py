@@ -5,7 +5,6 @@ Places are in characters.
 """
 
 import sqlite3
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import zstandard
@@ -69,27 +68,28 @@ def merge(connection: sqlite3.Connection, document_id: int) -> None:
 
 def read(connection: sqlite3.Connection, place: Place) -> str:
     """Return the text at a place."""
-    return read_all(connection, [place])[0]
+    return Reader(connection).text(place)
 
 
-def read_all(connection: sqlite3.Connection, places: Iterable[Place]) -> list[str]:
-    """Return the text at each place; a document that several places share is read once."""
-    wanted = list(places)
-    bounds: dict[int, tuple[int, int]] = {}
-    for document_id, start, chars in wanted:
-        low, high = bounds.get(document_id, (start, start + chars))
-        bounds[document_id] = (min(low, start), max(high, start + chars))
-    texts: dict[int, tuple[int, str]] = {}
-    for document_id, (low, high) in bounds.items():
-        found = _frames(connection, document_id, low, high)
+class Reader:
+    """Reads many places; what was unpacked for one serves the next."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._read: dict[int, list[tuple[int, str]]] = {}
+
+    def text(self, place: Place) -> str:
+        """Return the text at a place."""
+        document_id, start, chars = place
+        known = self._read.setdefault(document_id, [])
+        for base, text in known:
+            if base <= start and start + chars <= base + len(text):
+                return text[start - base : start - base + chars]
+        found = _frames(self._connection, document_id, start, start + chars)
         text = "".join(_text(packed, data) for _, packed, data in found)
-        texts[document_id] = (found[0][0] if found else 0, text)
-    return [_slice(*texts[place.document_id], place) for place in wanted]
-
-
-def _slice(base: int, text: str, place: Place) -> str:
-    start = place.start - base
-    return text[start : start + place.chars]
+        base = found[0][0] if found else start
+        known.append((base, text))
+        return text[start - base : start - base + chars]
 
 
 def _frames(

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from retaind.memory.local import frames, passages
-from retaind.memory.local.frames import Place
+from retaind.memory.local import passages
+from retaind.memory.local.frames import Place, Reader
 from retaind.memory.local.times import bound_ms
 from retaind.memory.port import Filters
 
@@ -73,9 +73,9 @@ def find(connection: sqlite3.Connection, match: str, limit: int, filters: Filter
     return [Hit(*row) for row in rows.fetchall()]
 
 
-def texts(connection: sqlite3.Connection, hits: Iterable[Hit]) -> list[str]:
+def texts(reader: Reader, hits: Iterable[Hit]) -> list[str]:
     """Return what was said in each hit."""
-    return [passages.plain(raw) for raw in frames.read_all(connection, [one.place for one in hits])]
+    return [passages.plain(reader.text(one.place)) for one in hits]
 
 
 def _conditions(filters: Filters) -> tuple[list[str], dict[str, Any]]:

@@ -117,6 +117,7 @@ class LocalMemory:
     async def _in_batches(self, addition: Addition) -> Work:
         """Do all but the last step of a large document, each part in its own transaction."""
         work = await self._database.read(lambda c: named.plan(c, addition, self._limits))
+        reach("local.planned")
         while await self._database.write(lambda c: work.step(c, self._clock())):
             reach("local.batch")
         reach("local.batches_done")

@@ -145,12 +145,11 @@ def delete(connection: sqlite3.Connection, document_id: int, start: int, end: in
 def _delete(
     connection: sqlite3.Connection, document_id: int, rows: Sequence[tuple[int, Passage]]
 ) -> None:
-    texts = frames.read_all(
-        connection, [Place(document_id, one.start, one.chars) for _, one in rows]
-    )
+    reader = frames.Reader(connection)
+    said = (plain(reader.text(Place(document_id, one.start, one.chars))) for _, one in rows)
     connection.executemany(
         "INSERT INTO local_index (local_index, rowid, text, extra) VALUES ('delete', ?, ?, ?)",
-        [(id_, *index_text(plain(raw))) for (id_, _), raw in zip(rows, texts, strict=True)],
+        [(id_, *index_text(text)) for (id_, _), text in zip(rows, said, strict=True)],
     )
     connection.executemany("DELETE FROM local_passage WHERE id = ?", [(id_,) for id_, _ in rows])
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from retaind.core.query import Term, expression, recall_terms, spaced_expression
 from retaind.core.recall import CHARS_PER_TOKEN, Memory, render_block
+from retaind.memory.local.frames import Reader
 from retaind.memory.local.hits import Hit, find, texts
 from retaind.memory.local.marks import OPEN, Marker
 from retaind.memory.local.searching import found
@@ -20,7 +21,7 @@ from retaind.memory.local.times import from_ms
 from retaind.memory.local.units import Unit, is_spoken, unit
 from retaind.memory.port import Filters, Found
 
-_CANDIDATES: Final = 60
+_CANDIDATES: Final = 50
 _HITS_RANKED: Final = 8_000
 """Beyond so many hits the commonest words of a question are not looked up."""
 _COUNTED: Final = 20_000
@@ -80,8 +81,9 @@ def recall(
     terms = _weighed(connection, recall_terms(query))
     match = _expression(terms)
     hits = find(connection, match, _CANDIDATES, filters or Filters()) if match else []
-    scored = _scored(terms, hits, texts(connection, hits), now)
-    units = _units(connection, scored, limit, max(max_tokens, 0) * CHARS_PER_TOKEN)
+    reader = Reader(connection)
+    scored = _scored(terms, hits, texts(reader, hits), now)
+    units = _units(connection, reader, scored, limit, max(max_tokens, 0) * CHARS_PER_TOKEN)
     block = render_block(
         [Memory(one.wordings, from_ms(one.hit.time), one.hit.project) for one, _ in units],
         datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -163,7 +165,11 @@ def _youth(hit: Hit, now: float) -> float:
 
 
 def _units(
-    connection: sqlite3.Connection, scored: Sequence[_Scored], limit: int, room: int
+    connection: sqlite3.Connection,
+    reader: Reader,
+    scored: Sequence[_Scored],
+    limit: int,
+    room: int,
 ) -> list[tuple[Unit, float]]:
     """Return the units around the hits, no message twice, and some more than there is room for."""
     size = max(_UNIT_CHARS, room // _UNITS_IN_BLOCK) if room else 0
@@ -178,7 +184,7 @@ def _units(
         if (limit > 0 and len(units) >= limit) or (room and chars > 2 * room):
             break
         told.add(key)
-        made = unit(connection, one.hit, one.text, one.at, size, shown)
+        made = unit(connection, reader, one.hit, one.text, one.at, size, shown)
         units.append((made, one.score))
         shown |= made.shows
         chars += len(made.wordings[0])

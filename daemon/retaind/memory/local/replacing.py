@@ -46,6 +46,7 @@ class Unchanged:
 
     def finish(self, connection: sqlite3.Connection, now: float) -> None:
         """Refresh the labels and note the bytes."""
+        documents.check_unchanged(connection, self.current.name, [self.current])
         labels = Labels.of(self.addition.newest)
         documents.store(connection, replace(self.current, labels=labels), now)
         documents.cover(connection, self.current.id, self.addition.ranges)
@@ -143,10 +144,10 @@ class Replacing:
         )
 
     def _target(self, connection: sqlite3.Connection, now: float) -> Document:
+        known = self.others if self.target is None else (*self.others, self.target)
+        documents.check_unchanged(connection, self.done.name, known)
         if self.target is None:
             self.target = documents.store(connection, self._new(connection), now)
-        elif not documents.is_there(connection, self.target):
-            raise documents.changed_meanwhile(self.done.name)
         return self.target
 
     def _new(self, connection: sqlite3.Connection) -> Document:

@@ -4,6 +4,7 @@ import sqlite3
 from typing import Final
 
 from retaind.core.query import Query, read_query
+from retaind.memory.local.frames import Reader
 from retaind.memory.local.hits import Hit, find, texts
 from retaind.memory.local.marks import Marker, snippet
 from retaind.memory.local.times import from_ms
@@ -56,7 +57,7 @@ def _shown(
 ) -> tuple[Found, ...]:
     if not hits:
         return ()
-    said = texts(connection, hits)
+    said = texts(Reader(connection), hits)
     with Marker(said) as marker:
         marked = marker.marked(asked.marks)
     return tuple(

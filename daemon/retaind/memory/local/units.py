@@ -4,8 +4,8 @@ import sqlite3
 from typing import Final, NamedTuple
 
 from retaind.core.recall import shortened
-from retaind.memory.local import frames, passages
-from retaind.memory.local.frames import Place
+from retaind.memory.local import passages
+from retaind.memory.local.frames import Place, Reader
 from retaind.memory.local.hits import Hit
 
 _SHARE_OF_NEIGHBOUR: Final = 4
@@ -49,13 +49,22 @@ def is_spoken(text: str) -> bool:
 
 
 def unit(
-    connection: sqlite3.Connection, hit: Hit, text: str, at: int, size: int, shown: frozenset[int]
+    connection: sqlite3.Connection,
+    reader: Reader,
+    hit: Hit,
+    text: str,
+    at: int,
+    size: int,
+    shown: frozenset[int],
 ) -> Unit:
     """Return the unit around a hit whose words are at `at`, in about `size` characters; 0 is no limit.
 
     Neighbours that are shown already are left out.
     """
-    around = (_neighbour(connection, hit, _BEFORE), _neighbour(connection, hit, _AFTER))
+    around = (
+        _neighbour(connection, reader, hit, _BEFORE),
+        _neighbour(connection, reader, hit, _AFTER),
+    )
     before, after = (one if one is None or one.id not in shown else None for one in around)
     most = size // _SHARE_OF_NEIGHBOUR
     lines = [_line(before, most), "", _line(after, most)]
@@ -67,15 +76,14 @@ def unit(
 
 
 def _neighbour(
-    connection: sqlite3.Connection, hit: Hit, queries: tuple[str, str]
+    connection: sqlite3.Connection, reader: Reader, hit: Hit, queries: tuple[str, str]
 ) -> _Neighbour | None:
     """Return the nearest message in which something is said, if need be in the document next to the hit's."""
     values = {"document": hit.document_id, "start": hit.start, "most": _LOOKED_AT}
     for query in queries:
         rows = connection.execute(query, values).fetchall()
-        raws = frames.read_all(connection, [Place(*row[1:4]) for row in rows])
-        for row, raw in zip(rows, raws, strict=True):
-            text = passages.plain(raw)
+        for row in rows:
+            text = passages.plain(reader.text(Place(*row[1:4])))
             if is_spoken(text):
                 return _Neighbour(row[0], row[4], text)
         if rows:

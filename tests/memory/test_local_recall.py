@@ -1,0 +1,186 @@
+"""Recall: what an agent is reminded of, and when it is better not reminded of anything."""
+
+from pathlib import Path
+
+import pytest
+
+from memory.remembered import Local, local, note, paragraph, talk
+from retaind.memory.local import Limits
+from retaind.memory.port import Filters
+
+
+@pytest.fixture(name="memory")
+def _memory(tmp_path: Path):
+    with local(tmp_path) as opened:
+        yield opened
+
+
+def chatter(memory: Local, count: int = 30) -> None:
+    """Fill the memory with talk about other things."""
+    for n in range(count):
+        memory.take(
+            talk(
+                ("user", f"please fix the build of module m{n}"),
+                ("assistant", f"the build of module m{n} works again"),
+                session=f"other{n}",
+            )
+        )
+
+
+def test_a_hit_comes_with_what_was_said_before_and_after(memory: Local):
+    memory.take(
+        talk(
+            ("user", "which port does the gateway use"),
+            ("assistant", "it listens on 9077"),
+            ("user", "thanks, write that down"),
+            ("assistant", "done"),
+        )
+    )
+
+    text = memory.recall("is anything on 9077?").results[0].text
+    assert text == (
+        "user: which port does the gateway use\nassistant: it listens on 9077\n"
+        "user: thanks, write that down"
+    )
+
+
+def test_a_neighbour_is_found_across_the_edge_of_a_document(tmp_path: Path):
+    with local(tmp_path, Limits(batch_tokens=300)) as memory:
+        memory.take(talk(("user", paragraph("filler")), ("user", "the question before")))
+        memory.take(talk(("assistant", "answer: walrus " + paragraph("more")), start=100))
+
+        assert len(memory.rows("SELECT id FROM local_document")) > 1
+        assert "the question before" in memory.recall("walrus").results[0].text
+
+
+def test_tool_calls_are_no_neighbours(memory: Local):
+    memory.take(
+        talk(
+            ("user", "where is the walrus defined"),
+            ("assistant", "> Grep walrusdef\n> Read src/a.py"),
+            ("tool", "< 12 matches"),
+            ("assistant", "in the animal module"),
+        )
+    )
+
+    text = memory.recall("walrus defined").results[0].text
+    assert text == "user: where is the walrus defined\nassistant: in the animal module"
+
+
+def test_no_message_is_shown_twice(memory: Local):
+    memory.take(
+        talk(
+            ("user", "walrus one"),
+            ("assistant", "walrus two"),
+            ("user", "walrus three"),
+            ("assistant", "walrus four"),
+        )
+    )
+    memory.take(talk(("user", "walrus one"), session="copy", stream="copy"))
+
+    block = memory.recall("walrus").block
+    assert all(block.count(f"walrus {n}") == 1 for n in ("one", "two", "three", "four"))
+
+
+def test_a_question_is_looked_up_by_its_telling_words(memory: Local):
+    chatter(memory)
+    memory.take(talk(("user", "Caroline went to the support group on Tuesday")))
+
+    found = memory.recall("When did Caroline go to that support group that you told me about?")
+    assert "on Tuesday" in found.results[0].text
+
+
+def test_rare_words_tell_more_than_common_ones(memory: Local):
+    chatter(memory)
+    memory.take(talk(("user", "the zeppelin module is slow")))
+
+    assert "zeppelin" in memory.recall("fix the build of the zeppelin module").results[0].text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "yes please, do it",
+        "ok thanks",
+        "???",
+        "how do I bake sourdough bread with rye in a module",
+    ],
+)
+def test_noise_reminds_of_nothing(memory: Local, prompt: str):
+    chatter(memory)
+
+    assert memory.recall(prompt) == ((), "")
+
+
+def test_of_what_tells_as_much_the_newer_comes_first(memory: Local):
+    for session, day in (("old", "2025-01-01"), ("new", "2026-08-20"), ("older", "2024-01-01")):
+        memory.take(talk(("user", f"the {session} walrus rule"), session=session, timestamp=day))
+
+    found = memory.recall("walrus rule").results
+    assert [one.session_id for one in found] == ["new", "old", "older"]
+
+
+def test_results_are_those_of_the_block_in_its_order(memory: Local):
+    for n in range(12):
+        memory.take(talk(("user", f"walrus {n} " + paragraph(f"w{n}x")), session=f"s{n}"))
+
+    found = memory.recall("walrus", max_tokens=500)
+    assert len(found.block) <= 2000
+    assert 1 < len(found.results) < 12
+    places = [found.block.index(one.text[:20]) for one in found.results]
+    assert places == sorted(places)
+    assert [one.score for one in found.results] == sorted(
+        (one.score for one in found.results), reverse=True
+    )
+    assert all("walrus" in one.text for one in found.results)
+
+
+def test_no_limit_shows_everything_and_a_limit_so_many(memory: Local):
+    for n in range(12):
+        memory.take(talk(("user", f"walrus {n} " + paragraph(f"w{n}x")), session=f"s{n}"))
+
+    assert len(memory.recall("walrus", max_tokens=0).results) == 12
+    assert len(memory.recall("walrus", max_tokens=-1).results) == 12
+    assert len(memory.recall("walrus", limit=3).results) == 3
+
+
+def test_a_long_message_is_shown_around_the_words(memory: Local):
+    said = paragraph("before", 60) + " the walrus sleeps " + paragraph("after", 50)
+    memory.take(talk(("user", said)))
+
+    found = memory.recall("walrus", max_tokens=200)
+    assert "the walrus sleeps" in found.block
+    assert len(found.block) <= 800
+
+
+def test_the_asking_session_is_left_out(memory: Local):
+    memory.take(talk(("user", "the walrus sings"), session="asking"))
+    memory.take(talk(("user", "the walrus dances"), session="other"))
+
+    found = memory.recall("walrus", filters=Filters(exclude_sessions=("asking",)))
+    assert [one.session_id for one in found.results] == ["other"]
+
+
+def test_a_small_memory_reminds_too(memory: Local):
+    memory.take(talk(("user", "we deploy from the release branch")))
+
+    assert memory.recall("which branch do we deploy from?").results
+    assert memory.recall("wie wird deployt? branch?").results
+
+
+def test_a_bullet_names_date_and_project(memory: Local):
+    memory.take(talk(("user", "the walrus"), timestamp="2026-08-20T10:00:00Z"))
+    memory.retain(note("a walrus noted"))
+
+    block = memory.recall("walrus").block
+    assert "- [2026-08-20, proj] user: the walrus" in block
+    assert "- a walrus noted" in block
+    assert "Current time - 2026-08-29" in block
+
+
+def test_a_script_without_spaces_is_recalled(memory: Local):
+    chatter(memory)
+    memory.take(talk(("user", "全文検索のテストを書く")))
+
+    assert "全文検索" in memory.recall("検索のテスト").results[0].text
