@@ -16,7 +16,7 @@ OBSERVER = "You are a Claude-Mem, a specialized observer tool for creating searc
 def test_the_first_cwd_is_the_sessions() -> None:
     head = QUEUED + user("hello", cwd="/first") + b"\n" + user("more", cwd="/second") + b"\n"
 
-    assert HOST.peek(head) == Peek("/first", memory_tool=False, decided=True)
+    assert HOST.peek(head) == Peek("/first", memory_tool=False, decided=True, session_id="s-1")
 
 
 @pytest.mark.parametrize("head", [b"", MODE, QUEUED + MODE, b'{"type":"user","mess', b"junk\n"])
@@ -27,7 +27,7 @@ def test_nothing_is_decided_before_a_cwd_is_seen(head: bytes) -> None:
 def test_a_cwd_without_a_conversation_leaves_the_origin_open() -> None:
     head = line("system", subtype="informational", cwd="/w") + b"\n"
 
-    assert HOST.peek(head) == Peek("/w", memory_tool=False, decided=False)
+    assert HOST.peek(head) == Peek("/w", memory_tool=False, decided=False, session_id="s-1")
 
 
 def test_a_conversation_without_a_cwd_leaves_the_folder_open() -> None:
@@ -39,7 +39,9 @@ def test_a_conversation_without_a_cwd_leaves_the_folder_open() -> None:
 def test_a_sub_agent_that_begins_with_an_answer_is_decided() -> None:
     head = assistant({"type": "text", "text": "Ready."}) + b"\n"
 
-    assert HOST.peek(head) == Peek("/home/dev/work", memory_tool=False, decided=True)
+    assert HOST.peek(head) == Peek(
+        "/home/dev/work", memory_tool=False, decided=True, session_id="s-1"
+    )
 
 
 def test_the_cwd_is_found_before_the_end_of_a_first_line_that_is_not_seen() -> None:
@@ -78,7 +80,9 @@ def test_a_record_glued_to_a_torn_one_still_tells_its_cwd() -> None:
     ],
 )
 def test_a_session_in_a_memory_tools_data_is_the_tools_own(cwd: str) -> None:
-    assert HOST.peek(user("hello", cwd=cwd) + b"\n") == Peek(cwd, memory_tool=True, decided=True)
+    assert HOST.peek(user("hello", cwd=cwd) + b"\n") == Peek(
+        cwd, memory_tool=True, decided=True, session_id="s-1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +101,7 @@ def test_a_session_that_a_memory_tool_opens_is_the_tools_own(
     for prompt in prompts:
         peek = HOST.peek(QUEUED + user(prompt, entrypoint=entrypoint) + b"\n")
 
-        assert peek == Peek("/home/dev/work", memory_tool=True, decided=True)
+        assert peek == Peek("/home/dev/work", memory_tool=True, decided=True, session_id="s-1")
 
 
 def test_a_long_opening_is_known_by_its_beginning() -> None:
@@ -131,3 +135,13 @@ def test_any_bytes_have_an_answer(head: bytes) -> None:
 
     if peek.cwd is not None:
         peek.cwd.encode()
+
+
+def test_the_session_that_the_records_name_is_told() -> None:
+    cut = user("x" * 100_000, sessionId="s-7")[: 64 * 1024]
+    spoken_of = line("summary", summary='"sessionId":"no"', data={"sessionId": "no"}, sessionId=7)
+
+    assert HOST.peek(QUEUED + user("hello", sessionId="s-8") + b"\n").session_id == "s-8"
+    assert HOST.peek(cut).session_id == "s-7"
+    assert HOST.peek(spoken_of + b"\n" + user("hello") + b"\n").session_id == "s-1"
+    assert HOST.peek(QUEUED + MODE).session_id is None

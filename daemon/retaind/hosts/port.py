@@ -21,12 +21,15 @@ class Place:
 class Peek:
     """What the first bytes of a stream tell before any byte of it is stored.
 
-    `decided` is False while a later byte could still name the cwd or the origin.
+    `decided` is False while a later byte could still name the cwd or the origin. `session_id` is the
+    session that the records name: of a sub-agent's the one that it worked for, of a fork's perhaps
+    the one that it was copied from.
     """
 
     cwd: str | None
     memory_tool: bool
     decided: bool
+    session_id: str | None = None
 
 
 class Host(Protocol):

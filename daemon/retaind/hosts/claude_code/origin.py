@@ -7,7 +7,10 @@ The environment that such tools set for their agent leaves no trace in a transcr
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
+
+import msgspec
 
 from retaind.core.lines import frame
 from retaind.core.records import Fate, Record, lenient_value, storable
@@ -33,9 +36,19 @@ _OPENINGS: Final = (
 # the quotes would be escaped.
 _INTERACTIVE: Final = re.compile(rb'"entrypoint": ?"cli"')
 _CWD: Final = re.compile(rb'"cwd": ?("(?:[^"\\]|\\.)*+")')
+_SESSION: Final = re.compile(rb'"sessionId": ?("(?:[^"\\]|\\.)*+")')
 _OPENING: Final = re.compile(
     rb'"(?:content|text)": ?"(?:' + b"|".join(re.escape(text.encode()) for text in _OPENINGS) + b")"
 )
+
+
+class _Named(msgspec.Struct, gc=False, rename="camel"):
+    """The session that a line names."""
+
+    session_id: str | None = None
+
+
+_decode_named = msgspec.json.Decoder(_Named).decode
 
 
 def peek(head: bytes) -> Peek:
@@ -51,11 +64,24 @@ def peek(head: bytes) -> Peek:
         if cwd and opening is not None:
             break
     rest = head[end:]
-    cwd = storable(cwd or _cut_cwd(rest))
+    cwd = storable(cwd or _cut_text(_CWD, rest))
     begun = opening.startswith(_OPENINGS) if opening is not None else _opens_cut(rest)
     memory_tool = begun or any(folder in f"{cwd}/" for folder in _DATA_FOLDERS)
     decided = memory_tool or (cwd != "" and opening is not None)
-    return Peek(cwd or None, memory_tool, decided)
+    session_id = _named_session(line for _, line in lines) or _cut_text(_SESSION, rest)
+    return Peek(cwd or None, memory_tool, decided, storable(session_id) or None)
+
+
+def _named_session(lines: Iterable[bytes]) -> str:
+    """Return the first session that a line names, or ""."""
+    for line in lines:
+        try:
+            named = _decode_named(line).session_id
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if named:
+            return named
+    return ""
 
 
 def _opening(record: Record, line: bytes) -> str:
@@ -68,9 +94,9 @@ def _opening(record: Record, line: bytes) -> str:
     return next(texts, "").lstrip()
 
 
-def _cut_cwd(rest: bytes) -> str:
-    """Return the cwd in the part of a line that was looked at, or ""."""
-    found = _CWD.search(rest)
+def _cut_text(field: re.Pattern[bytes], rest: bytes) -> str:
+    """Return a field's text in the part of a line that was looked at, or ""."""
+    found = field.search(rest)
     value = lenient_value(found[1]) if found else None
     return value if isinstance(value, str) else ""
 
