@@ -62,8 +62,11 @@ def apply(connection: Connection, one: Filled, now: float) -> OpenGeneration:
         place = one.order.spot.place
         row = row._replace(path=one.order.spot.path, session_id=place.session_id)
         streams.move(connection, row.stream_id, row.path, row.session_id)
-    if (row.cwd, row.project, row.mode) != one.admitted[:3]:
-        admitted = one.admitted
+    admitted = one.admitted
+    if admitted.owner_session is not None and row.owner_session is None:
+        row = row._replace(owner_session=admitted.owner_session)
+        streams.bind(connection, row.stream_id, admitted.owner_session)
+    if (row.cwd, row.project, row.mode) != admitted[:3]:
         row = row._replace(
             cwd=row.cwd or admitted.cwd, project=row.project or admitted.project, mode=admitted.mode
         )
@@ -93,7 +96,7 @@ def _new_stream(one: Filled) -> NewStream:
         host=spot.root.host.name,
         kind=spot.place.kind,
         session_id=spot.place.session_id,
-        owner_session=spot.place.owner_session,
+        owner_session=one.admitted.owner_session,
         path=spot.path,
         cwd=one.admitted.cwd,
         project=one.admitted.project,

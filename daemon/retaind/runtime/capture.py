@@ -5,7 +5,6 @@ blocks, offsets and evidence in one transaction. Whatever dies in between, the n
 and the database as they are and goes on from the committed offset.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,14 +17,14 @@ import anyio.to_thread
 from retaind.core.policy import Exclusion
 from retaind.db import Connection, Database
 from retaind.failpoint import reach
-from retaind.runtime.admission import ATTACHMENT_BYTES, PEEK_BYTES, Admission, Admitted
+from retaind.runtime.admission import Admission, Admitted, is_settled, readmitted
 from retaind.runtime.apply import Filled, Order, Spot, append_all, apply
 from retaind.runtime.decide import Act, Decision, IsAlive, decide
 from retaind.runtime.examine import Examined, Failed, Progress, Taken, drain, examine, take
 from retaind.runtime.index import Index, Tracked
 from retaind.runtime.opened import Held
 from retaind.vault import streams
-from retaind.vault.streams import Mode, OpenGeneration
+from retaind.vault.streams import OpenGeneration
 
 BATCH: Final = 8
 """Files examined together; their descriptors are open at the same time."""
@@ -78,13 +77,12 @@ class Capture:
     async def apply_rules(self, exclusion: Exclusion) -> None:
         """Go by these rules from now on; streams that they exclude give no more bytes."""
         self.admission = replace(self.admission, exclusion=exclusion)
-        for tracked in self.index:
-            row = tracked.row
-            mode = self.admission.readmit(row.path, row.cwd, row.mode)
-            if mode != row.mode:
-                changed = row._replace(mode=mode)
-                await self._database.write(lambda c, r=changed: _store_mode(c, r))  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
-                self.index.replace(tracked, changed)
+        changed = readmitted(self.admission, self.index)
+        if changed:
+            rows = [row for _, row in changed]
+            await self._database.write(lambda connection: _store_modes(connection, rows))
+        for tracked, row in changed:
+            self.index.replace(tracked, row)
 
     async def round(self, spots: Sequence[Spot], is_alive: IsAlive | None) -> Round:
         """Look at a few files and commit what is new; at most `BATCH` of them.
@@ -200,28 +198,13 @@ class Capture:
         return Filled(order, admitted, take(opened, known))
 
     def _admit(self, order: Order) -> Admitted:
-        tracked = order.decision.tracked
-        if order.spot.place.kind == "attachment":
-            return self._admit_attachment(order)
-        if tracked is not None and (tracked.row.mode != "full" or tracked.row.evidence.captured):
+        tracked, spot = order.decision.tracked, order.spot
+        if tracked is not None and spot.place.kind != "attachment" and is_settled(tracked):
             row = tracked.row
-            return Admitted(row.mode, row.cwd, row.project, decided=True)
-        head = order.file.opened.read_at(PEEK_BYTES, 0)
-        return self.admission.admit(order.spot.root, order.spot.path, head)
-
-    def _admit_attachment(self, order: Order) -> Admitted:
-        too_large = order.file.sighting.size > ATTACHMENT_BYTES
-        excluded = self.admission.excluded_path(order.spot.path) or self._owner_is_off(order.spot)
-        mode: Mode = "off" if excluded else "listed" if too_large else "full"
-        return Admitted(mode, None, None, decided=True)
-
-    def _owner_is_off(self, spot: Spot) -> bool:
-        owner = spot.place.owner_session
-        if owner is None:
-            return False
-        folder = spot.path.partition(os.fsencode(f"/{owner}/"))[0]
-        tracked = self.index.at_path(folder + os.fsencode(f"/{owner}.jsonl"))
-        return tracked is not None and tracked.row.mode != "full"
+            return Admitted(row.mode, row.cwd, row.project, True, row.owner_session)
+        return self.admission.admit(
+            spot.root.host, spot.path, spot.place, order.file.opened, self.index
+        )
 
     async def _commit(self, filled: Sequence[Filled], result: Round) -> None:
         changed = [one for one in filled if self._is_news(one)]
@@ -250,7 +233,8 @@ class Capture:
             return True
         row = tracked.row
         looks_same = row.sighting == one.taken.sighting and row.source_state == "present"
-        facts_same = row.mode == one.admitted.mode and (row.cwd == one.admitted.cwd)
+        facts = (row.mode, row.cwd, row.owner_session)
+        facts_same = facts == (one.admitted.mode, one.admitted.cwd, one.admitted.owner_session)
         return not (
             looks_same and facts_same and row.path == one.order.spot.path and not one.taken.raw
         )
@@ -286,5 +270,6 @@ def _adopted(orders: Sequence[Order]) -> list[Tracked | None]:
     return [order.decision.tracked for order in orders if order.decision.act is Act.ADOPT]
 
 
-def _store_mode(connection: Connection, row: OpenGeneration) -> None:
-    streams.pin_facts(connection, row.stream_id, row.cwd, row.project, row.mode)
+def _store_modes(connection: Connection, rows: Sequence[OpenGeneration]) -> None:
+    for row in rows:
+        streams.pin_facts(connection, row.stream_id, row.cwd, row.project, row.mode)

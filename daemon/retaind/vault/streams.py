@@ -200,6 +200,14 @@ def move(connection: sqlite3.Connection, stream_id: int, path: bytes, session_id
     )
 
 
+def bind(connection: sqlite3.Connection, stream_id: int, owner_session: str) -> None:
+    """Record which session a stream works for, once that is known."""
+    connection.execute(
+        "UPDATE stream SET owner_session = ? WHERE id = ? AND owner_session IS NULL",
+        (owner_session, stream_id),
+    )
+
+
 def pin_facts(
     connection: sqlite3.Connection, stream_id: int, cwd: str | None, project: str | None, mode: Mode
 ) -> None:
