@@ -211,8 +211,8 @@ def _records(host: Host, gathered: Gathered, pending: Pending) -> tuple[tuple[Re
     end = gathered.end
     if gathered.rest:
         tail = _tail(host, end, gathered.rest, pending)
-        if tail:
-            records += tail
+        records += tail
+        if tail or pending.closed:  # blanks hold no record, and yet a closed generation ends
             end += len(gathered.rest)
     return tuple(records), end
 
