@@ -41,10 +41,12 @@ def gather(connection: Connection, fresh: Fresh, pending: Pending) -> Gathered:
             return _overlong(pending, newline)
     pieces: list[bytes] = []
     size = 0
+    has_line = False
     for _, piece in _following(connection, fresh, pending):
         pieces.append(piece)
         size += len(piece)
-        if size >= WINDOW_BYTES and b"\n" in piece:
+        has_line = has_line or b"\n" in piece
+        if size >= WINDOW_BYTES and has_line:
             break
         if size > RECORD_BYTES:
             return _overlong(pending, _find_newline(connection, pending, start + size))
