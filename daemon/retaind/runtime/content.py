@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-import zstandard
-
 from retaind.runtime.catalog import Generation, Session
-from retaind.vault.blocks import decompress
+from retaind.vault.blocks import BlockDamaged, decompress
 
 _STEP_BYTES: Final = 1024 * 1024
 
@@ -115,7 +113,7 @@ def _blocks(
         ).fetchone()
         try:
             raw = None if row[0] is None else decompress(row[0], length)
-        except zstandard.ZstdError:
+        except BlockDamaged:
             raw = b""
         yield start, length, kept, raw
 

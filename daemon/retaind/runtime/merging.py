@@ -3,9 +3,11 @@
 import time
 from typing import Final
 
-from retaind.db import Database
+from retaind.db import Connection, Database
+from retaind.failpoint import reach
 from retaind.runtime.index import Tracked
 from retaind.vault import streams
+from retaind.vault.blocks import BlockDamaged
 
 _BUSY: Final = 64
 _QUIET: Final = 8
@@ -40,11 +42,21 @@ class Merger:
             if self._due_at(tracked, last) > now:
                 continue
             idle = tracked.small_blocks < _BUSY
-            merged = await self._database.write(
-                lambda c, g=generation_id, i=idle: streams.merge_small(c, g, idle=i)  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
-            )
-            if not merged:
+            if not await self._merge(generation_id, idle=idle):
                 tracked.small_blocks = 0
                 del self._candidates[generation_id]
             return True
         return False
+
+    async def _merge(self, generation_id: int, *, idle: bool) -> bool:
+        """Merge one run; a block that cannot be read stays as it is, for `verify` to name."""
+
+        def merge(connection: Connection) -> bool:
+            merged = streams.merge_small(connection, generation_id, idle=idle)
+            reach("merge.stored")
+            return merged
+
+        try:
+            return await self._database.write(merge)
+        except BlockDamaged:
+            return False

@@ -105,6 +105,7 @@ class Queue:
         self.idle_s = idle_s
         self.max_behind_s = max_behind_s
         self._waiting: dict[int, Pending] = {}
+        self._of_stream: dict[int, dict[int, Pending]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -112,6 +113,7 @@ class Queue:
     def add(self, pending: Pending) -> None:
         """Put a generation into the queue."""
         self._waiting[pending.generation_id] = pending
+        self._of_stream.setdefault(pending.stream_id, {})[pending.n] = pending
 
     def get(self, generation_id: int) -> Pending | None:
         """Return what waits of a generation."""
@@ -123,8 +125,12 @@ class Queue:
 
     def settle(self, pending: Pending) -> None:
         """Take a generation out once nothing of it is pending."""
-        if pending.bytes <= 0:
-            self._waiting.pop(pending.generation_id, None)
+        if pending.bytes > 0 or self._waiting.pop(pending.generation_id, None) is None:
+            return
+        of_stream = self._of_stream[pending.stream_id]
+        del of_stream[pending.n]
+        if not of_stream:
+            del self._of_stream[pending.stream_id]
 
     def bytes(self) -> int:
         """Return how many captured bytes wait."""
@@ -148,10 +154,10 @@ class Queue:
         return list(first.values())
 
     def _due_at(self, pending: Pending) -> float:
-        return pending.due_at(self.idle_s, self.max_behind_s)
+        """Say when the stream is due through this generation; one that failed makes later ones wait."""
+        due = pending.due_at(self.idle_s, self.max_behind_s)
+        return max(due, self._earliest(pending).not_before)
 
     def _earliest(self, pending: Pending) -> Pending:
-        if pending.n == 1:
-            return pending
-        same = [p for p in self._waiting.values() if p.stream_id == pending.stream_id]
-        return min(same, key=lambda p: p.n)
+        of_stream = self._of_stream[pending.stream_id]
+        return of_stream[min(of_stream)] if len(of_stream) > 1 else pending

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from zstandard import ZstdError
+
 from retaind.db import Connection, Database
 from retaind.failpoint import reach
 from retaind.runtime import cursors
@@ -18,9 +20,12 @@ _BYTES_AT_ONCE: Final = 2 << 20
 _FAR_BEHIND_BYTES: Final = 8 << 20
 _FAILURE_PAUSE_S: Final = 30.0
 _BAD_CONTENT: Final = (
-    ValueError, TypeError, LookupError, RecursionError, AttributeError, sqlite3.Error,
+    ValueError, TypeError, LookupError, RecursionError, AttributeError, sqlite3.Error, ZstdError,
 )  # fmt: skip
-"""What content that nobody thought of may raise: it must hold back its own session only."""
+"""What damaged blocks, and content that nobody thought of, may raise.
+
+It must hold back its own session only.
+"""
 
 Log = Callable[..., object]
 

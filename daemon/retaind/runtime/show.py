@@ -15,6 +15,7 @@ from retaind.errors import NotFound, StateError
 from retaind.hosts.port import Host
 from retaind.runtime.catalog import Generation, Session, shown_path
 from retaind.vault import streams
+from retaind.vault.blocks import BlockDamaged
 
 RECORD_BYTES: Final = 32 * 1024 * 1024
 """A longer line is passed over, as retention does."""
@@ -52,11 +53,16 @@ def text(connection: sqlite3.Connection, generation: Generation, policy: RetainP
 def exact(connection: sqlite3.Connection, generation: Generation) -> Iterator[bytes]:
     """Yield a generation byte for byte. Raises StateError where bytes were pruned or never kept."""
     end = 0
-    for at, piece in streams.read(connection, generation.id, 0, generation.captured):
-        if at != end:
-            break
-        yield piece
-        end = at + len(piece)
+    try:
+        for at, piece in streams.read(connection, generation.id, 0, generation.captured):
+            if at != end:
+                break
+            yield piece
+            end = at + len(piece)
+    except BlockDamaged as error:
+        raise StateError(
+            f"the vault's block at {end} cannot be read", why="it is damaged"
+        ) from error
     if end != generation.captured:
         raise StateError(
             f"the vault no longer holds the bytes after {end} of {generation.captured}",

@@ -27,6 +27,10 @@ class Block(NamedTuple):
     data: bytes
 
 
+class BlockDamaged(ValueError):
+    """A stored block does not give its bytes; whatever needs them fails, and nothing else."""
+
+
 class Span(NamedTuple):
     """Where a stored block lies, without its data."""
 
@@ -57,10 +61,13 @@ def recompress(start: int, raw: bytes) -> Block:
 
 
 def decompress(data: bytes, length: int) -> bytes:
-    """Return the raw bytes of a block; `length` bounds what is allocated."""
-    raw = _codecs.decompressor.decompress(data, max_output_size=length)
+    """Return the raw bytes of a block; `length` bounds what is allocated. Raises BlockDamaged."""
+    try:
+        raw = _codecs.decompressor.decompress(data, max_output_size=length)
+    except zstandard.ZstdError as error:
+        raise BlockDamaged(f"a block of {length} bytes cannot be read") from error
     if len(raw) != length:
-        raise zstandard.ZstdError(f"a block of {length} bytes decompressed to {len(raw)}")
+        raise BlockDamaged(f"a block of {length} bytes decompressed to {len(raw)}")
     return raw
 
 
