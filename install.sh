@@ -436,12 +436,11 @@ enable_linger() {
 
 write_manifest() {
     cmp -s "$checkout/install.sh" "$share/install.sh" || cp "$checkout/install.sh" "$share/install.sh"
-    set --
+    set -- "$checkout" "$current" "$share/install.sh"
     [ "$manager" = none ] || set -- "$@" "$unit"
     [ -z "$link" ] || set -- "$@" "$link"
-    set -- "$@" "$current" "$share/install.sh"
     [ -z "$lingering" ] || set -- --linger "$@"
-    service "$current" record --manifest "$manifest" --state-dir "$state" "$checkout" "$@" >/dev/null
+    service "$current" record --manifest "$manifest" --state-dir "$state" "$@" >/dev/null
 }
 
 prune() { # keep the version in use and the one before, which some process may still run
@@ -567,7 +566,7 @@ uninstall() {
 read_manifest() {
     was_lingering=''
     [ -f "$manifest" ] || return 0
-    was_lingering=$(sed -n 's/^ *"linger": \(true\|false\).*/\1/p' "$manifest" | head -n 1)
+    was_lingering=$(sed -n 's/^ *"linger": \([a-z]*\).*/\1/p' "$manifest" | head -n 1)
     recorded=$(recorded_paths | grep -E '/(retaind\.service|dev\.retaind\.agent\.plist)$' | head -n 1) || recorded=''
     [ -z "$recorded" ] || unit=$recorded
     recorded=$(sed -n 's/^ *"state_dir": "\(.*\)",$/\1/p' "$manifest" | unescape | head -n 1)
@@ -657,7 +656,8 @@ remove_data() {
         case $folder in
         */retaind) rm -rf "$folder" ;;
         *) # a folder of the user's choice may hold more than ours
-            rm -rf "$folder"/retaind.db* "$folder/lock" "$folder/log" "$folder/ctl.sock"
+            rm -rf "$folder"/retaind.db* "$folder"/retaind.before-v*.db "$folder/quarantine" \
+                "$folder/suspect" "$folder/lock" "$folder/log" "$folder/ctl.sock"
             rmdir "$folder" 2>/dev/null || true
             ;;
         esac

@@ -38,20 +38,25 @@ def wait(
         if answers and (_has_looked(status) or waited_s > min(timeout_s, _LOOKED_WITHIN_S)):
             return status
         if waited_s > timeout_s:
-            heard = f"version {status['version']}" if "version" in status else asked.complaint
             raise ServiceError(
                 f"retaind {version} does not answer",
-                why=f"after {timeout_s:g} s its status is: {heard}",
+                why=f"after {timeout_s:g} s: {_heard(status) or asked.complaint}",
                 fix="retaind logs",
             )
         time.sleep(_POLL_S)
 
 
+def _heard(status: Status) -> str:
+    told = {name: status.get(name) for name in ("state", "version", "last_error")}
+    return ", ".join(f"{name} {value}" for name, value in told.items() if value)
+
+
 def summary(status: Status) -> str:
     """Return in plain words what a status says was found."""
-    parts = []
     watched = [root for root in _roots(status) if root.get("state") == "ok"]
-    parts.append(f"watching {_counted(len(watched), 'root')}")
+    if not watched and not any(map(_unread, _roots(status))):
+        return "no transcripts found yet; they are kept from the moment they appear"
+    parts = [f"watching {_counted(len(watched), 'root')}"]
     parts += [f"{root.get('path')} cannot be read" for root in _roots(status) if _unread(root)]
     if isinstance(status.get("sessions"), int):
         parts.append(_counted(status["sessions"], "session"))

@@ -90,9 +90,12 @@ def eventually(claim: Callable[[], bool], what: str, within_s: float = 20.0) -> 
 
 
 @contextmanager
-def user_manager() -> Iterator[UserManager]:
-    """Start a user manager in namespaces that end with the block; skip where that is impossible."""
-    folders = [sys.base_prefix, str(REPOSITORY), *packages()]
+def user_manager(*folders: str | Path) -> Iterator[UserManager]:
+    """Start a user manager in namespaces that end with the block; skip where that is impossible.
+
+    Its account reaches this Python and the `folders`.
+    """
+    folders = (sys.base_prefix, *folders)
     with subprocess.Popen(
         [SCRIPT, *folders], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

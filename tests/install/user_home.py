@@ -1,16 +1,27 @@
 """A fresh home folder, and install.sh run in it as its owner would, with no service manager near."""
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).parents[2]
 BASE_PYTHON = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+TRANSCRIPT = ".claude/projects/-work/0f5c2f0e-5d0c-4b3c-9a43-3d1f4e2b7a10.jsonl"
+LINE = {
+    "type": "user",
+    "uuid": "6e3b1f0a-0000-4000-8000-000000000001",
+    "sessionId": "0f5c2f0e-5d0c-4b3c-9a43-3d1f4e2b7a10",
+    "cwd": "/work",
+    "timestamp": "2026-01-02T03:04:05.000Z",
+    "message": {"role": "user", "content": "the quick brown fox"},
+}
 NO_MANAGER = "#!/bin/sh\necho offline\nexit 1\n"
 # Where this machine's pip finds packages, whatever HOME is.
 PIP = {
@@ -21,7 +32,8 @@ PIP = {
 class Home:
     """One user: a home folder, a PATH with programs of the test's own first, and what is installed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, checkout: Path = REPOSITORY) -> None:
+        self.checkout = checkout
         self.path = folder / "home"
         self.programs = folder / "programs"
         self.share = self.path / ".local/share/retaind"
@@ -47,10 +59,15 @@ class Home:
         path.chmod(0o755)
 
     def install(
-        self, *options: str, checkout: Path = REPOSITORY, python: Path = BASE_PYTHON, **environ: str
+        self,
+        *options: str,
+        checkout: Path | None = None,
+        python: Path = BASE_PYTHON,
+        **environ: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run a checkout's install.sh with this Python, and return how it ended."""
-        return self.run(checkout / "install.sh", "--python", str(python), *options, **environ)
+        script = (checkout or self.checkout) / "install.sh"
+        return self.run(script, "--python", str(python), *options, **environ)
 
     def run(self, *argv: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -75,6 +92,10 @@ class Home:
         status = self.retaind("status")
         return int(status["pid"]) if status else None
 
+    def running(self) -> list[int]:
+        """Return the processes that run from this home."""
+        return [pid for pid, words in _processes() if os.fsencode(self.share) in words]
+
     def digest(self, *folders: Path) -> str:
         """Return a hash over every name, mode, content and time below `folders`."""
         found = hashlib.sha256()
@@ -93,8 +114,18 @@ class Home:
         return sorted(path.name for path in (self.share / "versions").iterdir())
 
 
+def _processes() -> Iterator[tuple[int, bytes]]:
+    if not Path("/proc/self/cmdline").exists():
+        listed = subprocess.run(["ps", "-axo", "pid=,command="], capture_output=True, check=True)
+        yield from ((int(line.split()[0]), line) for line in listed.stdout.splitlines())
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield int(entry.parent.name), entry.read_bytes()
+
+
 def copy_checkout(folder: Path) -> Path:
-    """Copy what installing needs, for a test to change."""
+    """Copy what installing needs: for a test to change, and lest an editor changes it meanwhile."""
+    folder.mkdir(exist_ok=True)
     for name in ("daemon", "service"):
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(REPOSITORY / name, folder / name, ignore=ignored)

@@ -51,8 +51,21 @@ def test_no_answer_in_time_is_an_error_that_quotes_the_last_one() -> None:
         answers.wait(command, "2.0", timeout_s=0.1)
 
 
+def test_a_daemon_that_does_not_run_is_quoted_by_its_state() -> None:
+    script = 'import sys; print(\'{"version": "2.0", "state": "stopped"}\'); sys.exit(3)'
+
+    with pytest.raises(ServiceError, match=r"after 0\.1 s: state stopped, version 2\.0"):
+        answers.wait((sys.executable, "-I", "-c", script), "2.0", timeout_s=0.1)
+
+
 def test_the_summary_is_in_plain_words() -> None:
     assert answers.summary(FOUND) == "watching 2 roots, 41 sessions, 12.3 MB kept so far"
+
+
+def test_a_machine_without_agents_is_told_that_nothing_is_amiss() -> None:
+    status = FOUND | {"sessions": 0, "watch": {"scans": 1, "roots": []}}
+
+    assert answers.summary(status).startswith("no transcripts found yet")
 
 
 def test_a_root_that_cannot_be_read_is_named() -> None:

@@ -41,7 +41,7 @@ def machine() -> Iterator[UserManager]:
 
     The transcripts' folder has a name that needs quoting.
     """
-    with user_manager() as machine:
+    with user_manager(REPOSITORY, *packages()) as machine:
         versions = HOME / ".local/share/retaind/versions"
         base = Path(sys.base_prefix) / "bin" / f"python{sysconfig.get_python_version()}"
         machine.run(base, "-I", "-m", "venv", "--without-pip", versions / "test")
