@@ -9,14 +9,15 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
-
-import anyio
-import anyio.to_thread
+from typing import TYPE_CHECKING, TypeVar
 
 from retaind import schema
 from retaind.errors import DiskFull, StateDamaged, StateError, StateTooNew, StateUnwritable
+
+if TYPE_CHECKING:
+    from anyio import CapacityLimiter
 
 T = TypeVar("T")
 Connection = sqlite3.Connection
@@ -34,6 +35,8 @@ class Database:
     """
 
     def __init__(self, path: Path, writer: Connection) -> None:
+        import anyio
+
         self.path = path
         self._writer = writer
         self._writing = anyio.CapacityLimiter(1)
@@ -57,7 +60,7 @@ class Database:
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in one transaction and return what it returned; on an error nothing has happened."""
-        return await anyio.to_thread.run_sync(self.write_now, work, limiter=self._writing)
+        return await _on_a_thread(partial(self.write_now, work), self._writing)
 
     def write_now(self, work: Callable[[Connection], T]) -> T:
         """Do as `write`, on the calling thread; the caller makes sure that nobody else writes."""
@@ -78,7 +81,7 @@ class Database:
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on a read-only connection. It must fetch all that it needs before it returns."""
-        return await anyio.to_thread.run_sync(self._read_now, work, limiter=self._reading)
+        return await _on_a_thread(partial(self._read_now, work), self._reading)
 
     def _read_now(self, work: Callable[[Connection], T]) -> T:
         connection = self._readers.pop() if self._readers else open_readonly(self.path)
@@ -90,7 +93,7 @@ class Database:
 
     async def tidy(self) -> None:
         """Give free pages back and move the write-ahead log into the database; for quiet moments."""
-        await anyio.to_thread.run_sync(self._tidy, limiter=self._writing)
+        await _on_a_thread(self._tidy, self._writing)
 
     def _tidy(self) -> None:
         with _translated(self.path):
@@ -107,6 +110,13 @@ class Database:
             connection.close()
         self._readers.clear()
         self._writer.close()
+
+
+async def _on_a_thread(work: Callable[[], T], limiter: "CapacityLimiter") -> T:
+    """Run `work` on a worker thread. anyio is imported here, because commands that only read do without."""
+    from anyio.to_thread import run_sync
+
+    return await run_sync(work, limiter=limiter)
 
 
 def open_readonly(path: Path) -> Connection:

@@ -17,13 +17,16 @@ from retaind.errors import AlreadyRunning, StateUnwritable
 from retaind.paths import Holder, Paths, private_dir, read_holder, write_holder
 
 _FORCED_EXIT: Final = 130
+_LOCK_PATIENCE_S: Final = 0.5
+_LOCK_PAUSE_S: Final = 0.02
 
 
 @contextmanager
 def single_instance(paths: Paths, started: float) -> Iterator[None]:
     """Hold the lock on the state directory for as long as the block runs.
 
-    The lock disappears with the process, so nothing stale can stand in the way; the file stays.
+    The lock disappears with the process, so nothing stale can stand in the way; the file stays, and is
+    empty after a clean end.
     Raises AlreadyRunning, naming the process that holds it, or StateUnwritable.
     """
     private_dir(paths.state_dir, symlink_ok=True)
@@ -41,11 +44,19 @@ def single_instance(paths: Paths, started: float) -> Iterator[None]:
         _lock(descriptor, paths)
         write_holder(descriptor, Holder(os.getpid(), paths.socket, started, __version__))
         yield
+        os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
 
 def _lock(descriptor: int, paths: Paths) -> None:
+    """Take the lock. Whoever only asks who holds it has it for a moment: that is waited for."""
+    until = time.monotonic() + _LOCK_PATIENCE_S
+    while time.monotonic() < until:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_LOCK_PAUSE_S)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
