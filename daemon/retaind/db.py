@@ -167,7 +167,8 @@ def _connect_writer(path: Path) -> Connection:
 
 def _migrate(connection: Connection, path: Path) -> None:
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied REAL NOT NULL)"
+        "CREATE TABLE IF NOT EXISTS migration"
+        " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied REAL NOT NULL)"
     )
     done = {row[0] for row in connection.execute("SELECT version FROM migration").fetchall()}
     known = schema.migrations()

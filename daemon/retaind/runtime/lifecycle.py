@@ -52,21 +52,23 @@ def single_instance(paths: Paths, started: float) -> Iterator[None]:
 def _lock(descriptor: int, paths: Paths) -> None:
     """Take the lock. Whoever only asks who holds it has it for a moment: that is waited for."""
     until = time.monotonic() + _LOCK_PATIENCE_S
-    while time.monotonic() < until:
-        with suppress(OSError):
+    while True:
+        try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        time.sleep(_LOCK_PAUSE_S)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = read_holder(paths.lock)
-        who = f"process {holder.pid} holds the lock" if holder else "its lock is held"
-        raise AlreadyRunning(
-            f"retaind already runs with {paths.state_dir}",
-            why=who,
-            fix="retaind status, or retaind restart",
-        ) from error
+        except OSError as error:
+            if time.monotonic() >= until:
+                raise _already_running(paths) from error
+            time.sleep(_LOCK_PAUSE_S)
+
+
+def _already_running(paths: Paths) -> AlreadyRunning:
+    holder = read_holder(paths.lock)
+    return AlreadyRunning(
+        f"retaind already runs with {paths.state_dir}",
+        why=f"process {holder.pid} holds the lock" if holder else "its lock is held",
+        fix="retaind status, or retaind restart",
+    )
 
 
 def notify(*lines: str) -> bool:
