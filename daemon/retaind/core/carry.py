@@ -20,7 +20,8 @@ class Carry(msgspec.Struct, frozen=True, omit_defaults=True):
     "planned" or a drop reason) and whether it already counts as a message (`open_said`). `due` are
     the ids of dropped tool calls whose results have not come, oldest first. `turns` counts the turns
     that have started. `cwd` is the first that a record named. `turn_starts` are the offsets of the
-    last turns before the cursor, kept in chunked mode only.
+    last turns before the cursor, kept in chunked mode only. The first `copied` bytes of the generation
+    are those of the generation with the row id `copy_of`, which the memory took up first.
     """
 
     open_id: str = ""
@@ -30,6 +31,8 @@ class Carry(msgspec.Struct, frozen=True, omit_defaults=True):
     turns: int = 0
     cwd: str = ""
     turn_starts: tuple[int, ...] = ()
+    copy_of: int = 0
+    copied: int = 0
 
     def encode(self) -> bytes:
         """Return the carry as bytes for the cursor's row."""

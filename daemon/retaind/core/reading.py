@@ -130,6 +130,8 @@ class Reading:
             due=tuple(self._due),
             turns=self._before.turns + self.turns,
             cwd=self._cwd,
+            copy_of=self._before.copy_of,
+            copied=self._before.copied,
         )
 
     def _converse(self, record: Record) -> None:

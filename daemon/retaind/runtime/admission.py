@@ -19,6 +19,9 @@ from retaind.runtime.opened import Opened
 from retaind.vault.streams import Mode, OpenGeneration
 
 PEEK_BYTES: Final = 64 * 1024
+_FARTHEST_BYTES: Final = 16 * 1024 * 1024
+"""How far a rule about folders is worth looking for the first one that is named."""
+
 ATTACHMENT_BYTES: Final = 8 * 1024 * 1024
 
 ProjectOf = Callable[[str], str | None]
@@ -54,7 +57,7 @@ class Admission:
         """Decide about an opened file of which nothing is kept yet."""
         if place.kind == "attachment":
             return self._admit_attachment(host, path, place, opened, index)
-        judged, named = self._judge(host, path, opened.read_at(PEEK_BYTES, 0))
+        judged, named = self._judge(host, path, opened)
         if place.kind == "session":
             return judged
         owner_session = place.owner_session or named
@@ -92,12 +95,17 @@ class Admission:
                 return mode
         return "full"
 
-    def _judge(self, host: Host, path: bytes, head: bytes) -> tuple[Admitted, str | None]:
+    def _judge(self, host: Host, path: bytes, opened: Opened) -> tuple[Admitted, str | None]:
         """Decide about a transcript by itself, and say which session its records name."""
         if self.excluded_path(path):
             return Admitted("off", None, None, decided=True), None
+        asks = self._asks_for_cwd()
+        head = opened.read_at(PEEK_BYTES, 0)
         peek = host.peek(head)
-        decided = peek.decided or len(head) >= PEEK_BYTES or not self._asks_for_cwd()
+        while asks and peek.cwd is None and PEEK_BYTES <= len(head) < _FARTHEST_BYTES:
+            head = opened.read_at(len(head) * 16, 0)
+            peek = host.peek(head)
+        decided = peek.decided or len(head) >= PEEK_BYTES or not asks
         project = self.project_of(peek.cwd) if peek.cwd else None
         named = None if peek.session_id is None or "/" in peek.session_id else peek.session_id
         mode: Mode = "off" if peek.memory_tool else self.mode_of_folder(peek.cwd, project)
@@ -129,7 +137,7 @@ class Admission:
         except OSError:
             return _FREE
         try:
-            judged, named = self._judge(host, owner, opened.read_at(PEEK_BYTES, 0))
+            judged, named = self._judge(host, owner, opened)
         finally:
             opened.close()
         if session is not None:

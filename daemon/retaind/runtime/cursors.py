@@ -30,14 +30,22 @@ class Cursor(NamedTuple):
     lossy: int = 0
 
     def moved(
-        self, offset: int, carry: bytes, counts: Counts, redacted: Mapping[str, int], lossy: int = 0
+        self,
+        offset: int,
+        carry: bytes,
+        counts: Counts,
+        redacted: Mapping[str, int],
+        lossy: int = 0,
+        *,
+        completed: bool = True,
     ) -> "Cursor":
-        """Return the cursor after a plan whose documents the memory has completed at once."""
+        """Return the cursor after a plan whose documents are completed, or on their way to the memory."""
         return self._replace(
             offset=offset,
             carry=carry,
             records=self.records + counts.records,
-            retained=self.retained + counts.planned,
+            retained=self.retained + (counts.planned if completed else 0),
+            pending=self.pending + (0 if completed else counts.planned),
             dropped=_summed(self.dropped, counts.dropped),
             redacted=_summed(self.redacted, redacted),
             messages=self.messages + counts.messages,
@@ -53,16 +61,30 @@ def _summed(stored: str, more: Mapping[str, int]) -> str:
     return json.dumps({name: count for name, count in counts.items() if count})
 
 
-def behind(connection: Connection, memory: str) -> list[tuple[int, int, int, int, int, str | None]]:
-    """Return (stream, generation, n, offset, captured, closed) of all that has bytes to plan."""
-    return connection.execute(
-        "SELECT g.stream_id, g.id, g.n, coalesce(c.offset, 0), g.captured, g.closed FROM generation g"
+class Behind(NamedTuple):
+    """A generation that has bytes to plan; `last_activity` is its stream's, in seconds since 1970."""
+
+    stream_id: int
+    generation_id: int
+    n: int
+    offset: int
+    captured: int
+    closed: str | None
+    last_activity: float
+
+
+def behind(connection: Connection, memory: str, stream_id: int | None = None) -> list[Behind]:
+    """Return all generations that have bytes to plan, or those of one stream, in order."""
+    rows = connection.execute(
+        "SELECT g.stream_id, g.id, g.n, coalesce(c.offset, 0), g.captured, g.closed, s.last_activity"
+        " FROM generation g"
         " JOIN stream s ON s.id = g.stream_id"
-        " LEFT JOIN cursor c ON c.generation_id = g.id AND c.memory = ?"
-        " WHERE g.captured > coalesce(c.offset, 0) AND s.kind != 'attachment' AND s.mode != 'off'"
-        " ORDER BY g.stream_id, g.n",
-        (memory,),
+        " LEFT JOIN cursor c ON c.generation_id = g.id AND c.memory = ?1"
+        " WHERE g.captured > coalesce(c.offset, 0) AND s.kind != 'attachment'"
+        " AND (?2 IS NULL OR s.id = ?2) ORDER BY g.stream_id, g.n",
+        (memory, stream_id),
     ).fetchall()
+    return [Behind._make(row) for row in rows]
 
 
 def load(connection: Connection, memory: str, generation_id: int) -> Cursor:
@@ -92,16 +114,17 @@ def store(
     )
 
 
-def owned(connection: Connection, memory: str, keys: Sequence[int]) -> frozenset[int]:
-    """Return which of these records the memory owns already."""
+def owners(connection: Connection, memory: str, keys: Sequence[int]) -> dict[int, int]:
+    """Return which of these records the memory owns already, and through which generation each."""
     if not keys:
-        return frozenset()
+        return {}
     salt = _salt(memory)
     salted = json.dumps([key ^ salt for key in keys])
     rows = connection.execute(
-        "SELECT key FROM record_owner WHERE key IN (SELECT value FROM json_each(?))", (salted,)
+        "SELECT key, generation_id FROM record_owner WHERE key IN (SELECT value FROM json_each(?))",
+        (salted,),
     ).fetchall()
-    return frozenset(row[0] ^ salt for row in rows)
+    return {key ^ salt: generation_id for key, generation_id in rows}
 
 
 def own(connection: Connection, memory: str, keys: Sequence[int], generation_id: int) -> None:

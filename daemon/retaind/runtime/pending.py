@@ -17,9 +17,10 @@ TAIL_QUIET_S: Final = 30.0
 class Pending:
     """One generation that has bytes behind a memory's cursor. Times are of the monotonic clock.
 
-    `searched` is the offset up to which an unfinished line was searched for its newline; `lines` counts
-    newlines for sessions of which no bytes are kept; `forced` asks for everything now, also for a whole
-    record that lacks its newline.
+    `searched` is the offset up to which an unfinished line was searched for its newline; `forced` asks
+    for everything now, also for a whole record that lacks its newline. Bytes before `skip_to` are passed over: they were written before the memory
+    was set up. `urgent` says that it is due for another reason than its size; `held` is the offset up to
+    which size alone did not do.
     """
 
     stream_id: int
@@ -33,7 +34,9 @@ class Pending:
     closed: bool = False
     forced: bool = False
     searched: int = 0
-    lines: int = 0
+    skip_to: int = 0
+    held: int = 0
+    urgent: bool = True
     tail_tried: int = -1
     failures: int = 0
     not_before: float = 0.0
@@ -43,12 +46,25 @@ class Pending:
         """Captured bytes that are not planned yet."""
         return self.captured - self.offset
 
-    def due_at(self, idle_s: float, max_behind_s: float) -> float:
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether this is due whatever its size and age."""
+        return self.forced or self.closed or self.skip_to > self.offset
+
+    def due_at(
+        self, idle_s: float, max_behind_s: float, large_bytes: int = LARGE_BYTES
+    ) -> float:
         """Return when this is due: idle for long enough, too far behind, large, asked for or closed."""
-        if self.searched >= self.captured and not (self.closed or self.forced):
-            return self._tail_due_at(idle_s)
-        if self.forced or self.closed or self.bytes >= LARGE_BYTES:
+        if self.is_asked_for:
             return self.not_before
+        if self.searched >= self.captured:
+            return self._tail_due_at(idle_s)
+        if self.captured - max(self.offset, self.held) >= large_bytes:
+            return self.not_before
+        return self.waited_at(idle_s, max_behind_s)
+
+    def waited_at(self, idle_s: float, max_behind_s: float) -> float:
+        """Return when this is due by its age alone."""
         return max(self.not_before, min(self.last + idle_s, self.since + max_behind_s))
 
     def _tail_due_at(self, idle_s: float) -> float:
@@ -62,13 +78,14 @@ class Pending:
 class Fresh:
     """Raw bytes that were just captured, kept for a moment so that they need not be read back."""
 
+    limit: int = _FRESH_BYTES
     total: int = 0
     _pieces: dict[int, deque[tuple[int, bytes]]] = field(default_factory=dict)
 
     def put(self, generation_id: int, raw: tuple[tuple[int, bytes], ...]) -> None:
         """Keep raw bytes; when there is no room, what is there already stays."""
         for start, data in raw:
-            if self.total + len(data) > _FRESH_BYTES:
+            if self.total + len(data) > self.limit:
                 return
             self._pieces.setdefault(generation_id, deque()).append((start, data))
             self.total += len(data)
@@ -99,11 +116,23 @@ class Fresh:
 
 
 class Queue:
-    """The generations that wait, in the order in which they are to be taken."""
+    """The generations that wait, in the order in which they are to be taken.
 
-    def __init__(self, idle_s: float, max_behind_s: float) -> None:
+    What was not asked for is taken no more often than every `interval_s` seconds per generation.
+    """
+
+    def __init__(
+        self,
+        idle_s: float,
+        max_behind_s: float,
+        large_bytes: int = LARGE_BYTES,
+        interval_s: float = 0.0,
+    ) -> None:
         self.idle_s = idle_s
         self.max_behind_s = max_behind_s
+        self._large_bytes = large_bytes
+        self._interval_s = interval_s
+        self._taken_at: dict[int, float] = {}
         self._waiting: dict[int, Pending] = {}
         self._of_stream: dict[int, dict[int, Pending]] = {}
 
@@ -122,6 +151,11 @@ class Queue:
     def all(self) -> list[Pending]:
         """Return everything that waits."""
         return list(self._waiting.values())
+
+    def note_taken(self, pending: Pending) -> None:
+        """Remember when a generation's bytes were last taken, where there is an interval to keep."""
+        if self._interval_s:
+            self._taken_at[pending.generation_id] = time.monotonic()
 
     def settle(self, pending: Pending) -> None:
         """Take a generation out once nothing of it is pending."""
@@ -148,6 +182,8 @@ class Queue:
         first: dict[int, Pending] = {}
         for pending in ready:
             earlier = self._earliest(pending)
+            age = earlier.waited_at(self.idle_s, self.max_behind_s)
+            earlier.urgent = earlier.is_asked_for or age <= now
             first[earlier.generation_id] = earlier
             if len(first) >= at_most:
                 break
@@ -155,7 +191,9 @@ class Queue:
 
     def _due_at(self, pending: Pending) -> float:
         """Say when the stream is due through this generation; one that failed makes later ones wait."""
-        due = pending.due_at(self.idle_s, self.max_behind_s)
+        due = pending.due_at(self.idle_s, self.max_behind_s, self._large_bytes)
+        if not pending.is_asked_for and pending.generation_id in self._taken_at:
+            due = max(due, self._taken_at[pending.generation_id] + self._interval_s)
         return max(due, self._earliest(pending).not_before)
 
     def _earliest(self, pending: Pending) -> Pending:

@@ -1,18 +1,18 @@
-"""Retention into the local memory: what is due, when, and how much of it at once."""
+"""Retention into a memory: what is due, when, and how much of it at once."""
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from zstandard import ZstdError
 
 from retaind.db import Connection, Database
 from retaind.failpoint import reach
 from retaind.runtime import cursors
-from retaind.runtime.capture import Captured
 from retaind.runtime.pending import Fresh, Pending, Queue
+from retaind.runtime.rounds import Captured
 from retaind.runtime.window import Outcome, Retention, retain_window
 
 _AT_ONCE: Final = 16
@@ -30,6 +30,19 @@ It must hold back its own session only.
 Log = Callable[..., object]
 
 
+class Gate(Protocol):
+    """What a memory that is far away has to say about what may be planned.
+
+    Nothing is kept at hand for it, because it is seldom asked.
+    """
+
+    def admits(self, pending: Pending) -> bool:
+        """Whether it is known what the memory has of this session; if not, it will be found out."""
+
+    def is_before(self, stream_id: int, last_activity: float) -> bool:
+        """Whether a session that was last written then was there before the memory was set up."""
+
+
 class Retainer:
     """Keeps the queue of what is pending and works it off. One task calls `step`."""
 
@@ -40,22 +53,35 @@ class Retainer:
         queue: Queue,
         log: Log,
         on_result: Callable[[], None],
+        gate: Gate | None = None,
     ) -> None:
         self._database = database
         self._retention = retention
         self.queue = queue
-        self._fresh = Fresh()
+        self._gate = gate
+        self._fresh = Fresh() if gate is None else Fresh(limit=0)
         self._log = log
         self._on_result = on_result
         self.failing: dict[int, str] = {}
 
     async def load(self) -> None:
         """Find what was captured and not yet planned when the process last ended: all of it is due."""
-        rows = await self._database.read(lambda c: cursors.behind(c, self._retention.memory))
-        for row in rows:
-            self.queue.add(
-                Pending(*row[:5], since=0.0, last=0.0, grew=False, closed=bool(row[5]), forced=True)
+        await self.load_stream(None)
+
+    async def load_stream(self, stream_id: int | None) -> None:
+        """Do as `load`, for one stream."""
+        memory = self._retention.memory
+        for row in await self._database.read(lambda c: cursors.behind(c, memory, stream_id)):
+            pending = Pending(
+                *row[:5], since=0.0, last=0.0, grew=False, closed=bool(row.closed), forced=True
             )
+            self._pass_over(pending, row.last_activity)
+            self.queue.add(pending)
+
+    def _pass_over(self, pending: Pending, last_activity: float) -> None:
+        """Mark what is there of a session as written before the memory was set up, if it was."""
+        if self._gate is not None and self._gate.is_before(pending.stream_id, last_activity):
+            pending.skip_to = pending.captured
 
     def note(self, captured: Captured) -> None:
         """Take notice of bytes that were just committed, and of a generation that ended."""
@@ -84,10 +110,9 @@ class Retainer:
         pending.captured = row.evidence.captured
         pending.last = now
         pending.grew = captured.tracked.grew
+        self._pass_over(pending, row.sighting.last_activity)
         if row.mode == "full":
             self._fresh.put(row.generation_id, captured.raw)
-        else:
-            pending.lines += sum(data.count(b"\n") for _, data in captured.raw)
 
     def _close(self, generation_id: int) -> None:
         pending = self.queue.get(generation_id)
@@ -111,9 +136,9 @@ class Retainer:
 
     async def step(self) -> bool:
         """Retain a part of what is due in one transaction; says whether more is due now."""
-        due = self.queue.due(_AT_ONCE)
+        due = [one for one in self.queue.due(_AT_ONCE) if self._admits(one)]
         if not due:
-            return False
+            return self.queue.next_due_s() == 0.0
         batch, total = [], 0
         for pending in due:
             batch.append(pending)
@@ -127,6 +152,23 @@ class Retainer:
             return True
         self._settle(outcomes)
         return self.queue.next_due_s() == 0.0
+
+    def _admits(self, pending: Pending) -> bool:
+        if self._gate is None or self._gate.admits(pending):
+            return True
+        pending.not_before = float("inf")
+        return False
+
+    def admit(self, stream_id: int, held: Mapping[int, int] | None) -> None:
+        """Go on with a session now that it is known what the memory has of it.
+
+        `held` gives, by generation, where that begins; nothing is passed over there or behind it.
+        """
+        for pending in self.queue.all():
+            if pending.stream_id == stream_id:
+                pending.not_before = 0.0
+                if held is not None:
+                    pending.skip_to = min(pending.skip_to, held.get(pending.generation_id, 0))
 
     async def _one_by_one(self, batch: Sequence[Pending], error: Exception) -> None:
         """Find the session that a window fails for, so that it holds back no other."""
@@ -164,11 +206,13 @@ class Retainer:
             pending.failures = 0
             pending.not_before = 0.0
             if moved:
+                self.queue.note_taken(pending)
                 pending.since = time.monotonic()
                 pending.searched = 0
                 pending.tail_tried = -1
             else:
                 pending.forced = False
+                pending.held = pending.captured
                 pending.tail_tried = pending.captured
             if outcome.gathered.rest or outcome.gathered.searched:
                 pending.searched = max(pending.searched, outcome.gathered.searched)

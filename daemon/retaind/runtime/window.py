@@ -1,4 +1,4 @@
-"""One window: whole lines behind a cursor become documents of the local memory, in one transaction.
+"""One window: whole lines behind a cursor become documents of a memory, in one transaction.
 
 Reading, planning, rendering, the memory's rows and the cursor's move belong together: whatever dies,
 cursor and content describe the same set of records.
@@ -8,11 +8,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 from uuid import uuid4
 
 import msgspec
 
+from retaind.core.cadence import Cadence, plan_chunked
 from retaind.core.plan import Carry, Counts, Draft, Limits, Plan, Window, plan
 from retaind.core.policy import RetainPolicy
 from retaind.core.records import Fate, Record
@@ -24,13 +25,19 @@ from retaind.failpoint import reach
 from retaind.hosts.port import Host
 from retaind.memory.port import Item, Part, RetainResult, Source
 from retaind.runtime import cursors
+from retaind.runtime.coverage import Range, clip
 from retaind.runtime.cursors import Cursor
+from retaind.runtime.forks import recognise
 from retaind.runtime.gather import Gathered, gather
 from retaind.runtime.pending import Fresh, Pending
+from retaind.vault import streams
 
 ProjectOf = Callable[[str], str | None]
 RetainIn = Callable[[Connection, Sequence[Item], str], RetainResult]
 """The memory's part of the transaction: takes items, and the id of the execution."""
+
+_WITHHELD: Final = {"metadata": "metadata", "off": "excluded"}
+"""The modes in which nothing is retained, and the drop reason of whatever was captured all the same."""
 
 
 class Stream(NamedTuple):
@@ -47,6 +54,26 @@ class Stream(NamedTuple):
     stream_id: int
 
 
+class Outbox(Protocol):
+    """What a memory that completes documents later has to do with a window."""
+
+    @property
+    def cadence(self) -> Cadence | None:
+        """How turns are grouped; None retains sessions as they come."""
+
+    def put(
+        self,
+        connection: Connection,
+        stream: Stream,
+        generation_id: int,
+        documents: Sequence[tuple[Draft, Rendered]],
+    ) -> None:
+        """Store documents that are to be delivered."""
+
+    def covered(self, generation_id: int) -> Sequence[Range]:
+        """Return the bytes of a generation that the memory has, although nothing here says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retention:
     """What the user decided, and the parts that retention is made of."""
@@ -55,8 +82,11 @@ class Retention:
     hosts: Mapping[str, Host]
     policy: RetainPolicy
     limits: Limits
-    retain_in: RetainIn
     project_of: ProjectOf
+    retain_in: RetainIn | None = None
+    """Takes documents at once."""
+    outbox: Outbox | None = None
+    """Takes them on their way; one of the two is there."""
 
     @property
     def policy_hash(self) -> str:
@@ -83,38 +113,46 @@ def retain_window(
     stream = _stream(connection, pending.generation_id)
     cursor = cursors.load(connection, retention.memory, pending.generation_id)
     pending.offset = cursor.offset
-    if stream.mode == "metadata":
-        return _count_only(connection, retention, cursor, pending)
+    if stream.mode in _WITHHELD:
+        return _count_only(connection, retention, cursor, pending, _WITHHELD[stream.mode])
     gathered = gather(connection, fresh, pending)
     host = retention.hosts[stream.host]
     records, end = _records(host, gathered, pending)
     if end == cursor.offset:
         return Outcome(pending, gathered, end, retained=False)
     made = _plan(connection, retention, cursor, records, end, stream, pending)
+    stream = _pinned(connection, retention, stream, made.carry.cwd)
     texts = [render(draft, retention.policy) for draft in made.documents]
     if texts:
         drafts = zip(made.documents, texts, strict=True)
         items = [_item(draft, text, stream, retention.policy) for draft, text in drafts]
         retention.retain_in(connection, items, str(uuid4()))
     redacted = _summed(text.redacted for text in texts)
-    moved = cursor.moved(made.offset, made.carry.encode(), made.counts, redacted)
+    lossy = sum(record.lossy and record.fate is Fate.CONVERSATION for record in records)
+    moved = cursor.moved(made.offset, made.carry.encode(), made.counts, redacted, lossy)
     _store(connection, retention, pending, moved, host.parser_version)
     cursors.own(connection, retention.memory, made.keys, pending.generation_id)
-    if stream.cwd is None and made.carry.cwd:
-        project = retention.project_of(made.carry.cwd)
-        cursors.pin_cwd(connection, stream.stream_id, made.carry.cwd, project)
     reach("retain.planned")
     return Outcome(pending, gathered, end, retained=bool(made.documents))
 
 
+def _pinned(connection: Connection, retention: Retention, stream: Stream, cwd: str) -> Stream:
+    """Return the stream with its first cwd and its project, pinned as soon as a record names it."""
+    if stream.cwd is not None or not cwd:
+        return stream
+    project = stream.project or retention.project_of(cwd)
+    cursors.pin_cwd(connection, stream.stream_id, cwd, project)
+    return stream._replace(cwd=cwd, project=project)
+
+
 def _count_only(
-    connection: Connection, retention: Retention, cursor: Cursor, pending: Pending
+    connection: Connection, retention: Retention, cursor: Cursor, pending: Pending, reason: str
 ) -> Outcome:
-    """Account for a session of which only lengths are kept."""
-    counts = Counts(records=pending.lines, dropped={"metadata": pending.lines})
+    """Account for a session of which the user wants nothing to be retained."""
+    lines = streams.count_lines(connection, pending.generation_id, cursor.offset, pending.captured)
+    counts = Counts(records=lines, dropped={reason: lines})
     moved = cursor.moved(pending.captured, cursor.carry, counts, {})
     _store(connection, retention, pending, moved, 0)
-    pending.lines = 0
     gathered = Gathered(cursor.offset, pending.captured, [])
     return Outcome(pending, gathered, pending.captured, retained=False)
 
@@ -145,16 +183,23 @@ def _plan(
     stream: Stream,
     pending: Pending,
 ) -> Plan:
-    keys = [record.key for record in records if record.key]
+    known = recognise(
+        connection,
+        retention.memory,
+        pending.generation_id,
+        _carry(cursor),
+        cursor.offset,
+        records,
+    )
     window = Window(
         cursor.offset,
         end,
-        records,
+        known.records,
         kind="subagent" if stream.kind == "subagent" else "session",
-        duplicates=cursors.owned(connection, retention.memory, keys),
+        duplicates=known.duplicates,
         closed=pending.closed,
     )
-    return plan(_carry(cursor), window, retention.policy, retention.limits, redact)
+    return plan(known.carry, window, retention.policy, retention.limits, redact)
 
 
 def _carry(cursor: Cursor) -> Carry:

@@ -95,10 +95,7 @@ def load_open(connection: sqlite3.Connection) -> list[OpenGeneration]:
 
 
 def create(
-    connection: sqlite3.Connection,
-    new: NewStream,
-    sighting: Sighting,
-    now: float,
+    connection: sqlite3.Connection, new: NewStream, sighting: Sighting, now: float
 ) -> OpenGeneration:
     """Mint a stream and its first generation, with nothing captured yet."""
     public_id = "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH))
@@ -122,10 +119,7 @@ def create(
 
 
 def open_generation(
-    connection: sqlite3.Connection,
-    stream_id: int,
-    n: int,
-    sighting: Sighting,
+    connection: sqlite3.Connection, stream_id: int, n: int, sighting: Sighting
 ) -> int:
     """Open generation `n` of a stream, with nothing captured yet; returns its row id."""
     return _inserted(
@@ -165,18 +159,28 @@ def append(
 def note_lengths(
     connection: sqlite3.Connection, generation_id: int, new: Iterable[tuple[int, bytes]]
 ) -> None:
-    """Record runs of which only length and hash are kept, as `metadata` mode asks."""
+    """Record runs of which only length, hash and lines are kept, as `metadata` mode asks."""
     connection.executemany(
-        "INSERT INTO block (generation_id, start, length, sha256, data) VALUES (?, ?, ?, ?, NULL)",
-        [(generation_id, start, len(raw), hashlib.sha256(raw).digest()) for start, raw in new],
+        "INSERT INTO block (generation_id, start, length, sha256, data, lines)"
+        " VALUES (?, ?, ?, ?, NULL, ?)",
+        [
+            (generation_id, start, len(raw), hashlib.sha256(raw).digest(), raw.count(b"\n"))
+            for start, raw in new
+        ],
     )
 
 
-def relocate(
-    connection: sqlite3.Connection,
-    generation_id: int,
-    sighting: Sighting,
-) -> None:
+def count_lines(connection: sqlite3.Connection, generation_id: int, start: int, end: int) -> int:
+    """Return how many lines end between two offsets, whether or not their bytes are kept."""
+    noted = connection.execute(
+        "SELECT coalesce(sum(lines), 0) FROM block WHERE generation_id = ? AND start >= ? AND start < ?",
+        (generation_id, start, end),
+    ).fetchone()[0]
+    kept = sum(piece.count(b"\n") for _, piece in read(connection, generation_id, start, end))
+    return int(noted) + kept
+
+
+def relocate(connection: sqlite3.Connection, generation_id: int, sighting: Sighting) -> None:
     """Record that a generation goes on in another file of the same content."""
     connection.execute(
         "UPDATE generation SET device = ?, inode = ?, inode_version = ?, size = ?, mtime_ns = ?,"
@@ -201,10 +205,9 @@ def move(connection: sqlite3.Connection, stream_id: int, path: bytes, session_id
 
 
 def bind(connection: sqlite3.Connection, stream_id: int, owner_session: str) -> None:
-    """Record which session a stream works for, once that is known."""
+    """Record which session a stream works for."""
     connection.execute(
-        "UPDATE stream SET owner_session = ? WHERE id = ? AND owner_session IS NULL",
-        (owner_session, stream_id),
+        "UPDATE stream SET owner_session = ? WHERE id = ?", (owner_session, stream_id)
     )
 
 
