@@ -62,6 +62,19 @@ def test_an_edit_costs_the_chunks_that_it_changes(tmp_path: Path, limits: Limits
 
 
 @SIZES
+def test_what_is_not_extracted_is_not_indexed_again(tmp_path: Path, limits: Limits):
+    edited = BODY.replace(paragraph("charly"), paragraph("changd"))
+    with local(tmp_path, limits) as memory:
+        reported(memory, BODY)
+        before = {row[0] for row in memory.rows("SELECT id FROM local_passage")}
+        reported(memory, edited)
+
+        after = {row[0] for row in memory.rows("SELECT id FROM local_passage")}
+        assert len(before) == len(after) == 6
+        assert len(before & after) == 5
+
+
+@SIZES
 def test_an_edit_that_shifts_all_boundaries_costs_all_behind_it(tmp_path: Path, limits: Limits):
     body = " ".join(f"{n:06d}" for n in range(900))
     shifted = body[:1500] + "inserted " + body[1500:]
@@ -142,6 +155,18 @@ def test_nothing_to_retain_costs_nothing(tmp_path: Path):
         assert memory.take(talk()).processed_content_tokens == 0
 
 
+def test_an_addition_to_a_session_costs_itself_and_the_chunk_that_it_joins(tmp_path: Path):
+    with local(tmp_path) as memory:
+        half = paragraph("half")[:500]
+        memory.take(talk(*[("user", paragraph(name)) for name in NAMES], ("user", half)))
+        joined = talk(("user", half), ("assistant", "an answer"))
+
+        result = memory.take(talk(("assistant", "an answer"), start=100, context="claude-code"))
+        assert result.processed_content_tokens == tokens("\n\n" + joined.content) + 3
+        assert (result.chunks, result.chunks_extracted) == (7, 1)
+        assert memory.take(talk(("user", paragraph("next")), start=200)).chunks_extracted == 1
+
+
 def test_a_growing_session_is_extracted_less_than_twice(tmp_path: Path):
     extracted = appended = 0
     with local(tmp_path) as memory:
@@ -198,6 +223,18 @@ def test_killed_between_batches_only_the_rest_is_extracted(tmp_path: Path, batch
         assert reported(memory, BODY) == spent(BODY, committed)
         assert all(memory.texts(f"{name}001") for name in NAMES)
         assert len(memory.rows("SELECT id FROM local_document")) == 1
+
+
+def test_what_was_committed_is_not_written_again(tmp_path: Path):
+    retain_and_be_killed(tmp_path, BODY, "local.batch:2")
+
+    with local(tmp_path, LARGE) as memory:
+        begun = memory.rows("SELECT id FROM local_document")
+        passages = memory.rows("SELECT id, start FROM local_passage ORDER BY id")
+        reported(memory, BODY)
+        assert len(passages) == 4
+        assert memory.rows("SELECT id FROM local_document") == begun
+        assert memory.rows("SELECT id, start FROM local_passage ORDER BY id")[:4] == passages
 
 
 def test_killed_behind_the_last_batch_nothing_is_extracted(tmp_path: Path):

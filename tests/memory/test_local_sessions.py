@@ -109,6 +109,18 @@ def test_an_addition_reads_and_writes_a_part_of_the_session_only(tmp_path: Path)
         assert len(kept) == len(before) + 1
 
 
+def test_small_additions_are_compressed_together(tmp_path: Path):
+    with local(tmp_path) as memory:
+        for n in range(80):
+            memory.take(talk(("user", f"line {n} says what all lines say " * 3), start=n * 100))
+
+        frames = memory.rows("SELECT packed, chars, length(data) FROM local_frame ORDER BY start")
+        plain = [row for row in frames if not row[0]]
+        assert sum(int(str(row[1])) for row in plain) < 4096
+        assert len(frames) - len(plain) == 2
+        assert all(int(str(row[2])) < int(str(row[1])) / 4 for row in frames if row[0])
+
+
 def test_json_messages_are_searched_by_what_they_say(tmp_path: Path):
     body = [{"role": "user", "content": [{"type": "text", "text": "first\nwalrus " + "x " * 900}]}]
     with local(tmp_path) as memory:

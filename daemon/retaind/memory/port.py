@@ -83,7 +83,11 @@ class RetainResult:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Narrows search and recall. Times are ISO 8601 or dates, compared as given in UTC."""
+    """Narrows search and recall: all that are given must hold, and of each any of its values.
+
+    Sessions are meant by their own id or their stream's; projects by name, by folder, or by a folder above.
+    Times are ISO 8601 or dates, in UTC where they name no zone; a date means its whole day.
+    """
 
     hosts: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
@@ -136,7 +140,7 @@ class Memory(Protocol):
         ...
 
     async def recall(self, query: str, *, limit: int, filters: Filters) -> tuple[Found, ...]:
-        """Return what is remembered for the query, best first."""
+        """Return what is remembered for the query, best first; a limit of 0 or less is no limit."""
         ...
 
     async def forget(self, document_ids: Sequence[str]) -> int:
@@ -144,7 +148,10 @@ class Memory(Protocol):
         ...
 
     async def coverage(self, session_id: str) -> tuple[tuple[int, int], ...]:
-        """Return the byte ranges of a session that the memory holds, merged and ascending."""
+        """Return the byte ranges that the memory holds of a session, merged and ascending.
+
+        They are those of the session's newest generation, if the memory tells generations apart.
+        """
         ...
 
     async def state(self) -> MemoryState:
