@@ -18,9 +18,9 @@ class Pending:
     """One generation that has bytes behind a memory's cursor. Times are of the monotonic clock.
 
     `searched` is the offset up to which an unfinished line was searched for its newline; `forced` asks
-    for everything now, also for a whole record that lacks its newline. Bytes before `skip_to` are passed over: they were written before the memory
-    was set up. `urgent` says that it is due for another reason than its size; `held` is the offset up to
-    which size alone did not do.
+    for everything now, also for a whole record that lacks its newline. Bytes before `skip_to` are passed
+    over: they were written before the memory was set up. `urgent` says that it is due for another reason
+    than its size; `held` is the offset up to which size alone did not do.
     """
 
     stream_id: int
@@ -51,9 +51,7 @@ class Pending:
         """Whether this is due whatever its size and age."""
         return self.forced or self.closed or self.skip_to > self.offset
 
-    def due_at(
-        self, idle_s: float, max_behind_s: float, large_bytes: int = LARGE_BYTES
-    ) -> float:
+    def due_at(self, idle_s: float, max_behind_s: float, large_bytes: int = LARGE_BYTES) -> float:
         """Return when this is due: idle for long enough, too far behind, large, asked for or closed."""
         if self.is_asked_for:
             return self.not_before

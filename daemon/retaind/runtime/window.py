@@ -4,17 +4,14 @@ Reading, planning, rendering, the memory's rows and the cursor's move belong tog
 cursor and content describe the same set of records.
 """
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 from uuid import uuid4
 
-import msgspec
-
 from retaind.core.cadence import Cadence, plan_chunked
-from retaind.core.plan import Carry, Counts, Draft, Limits, Plan, Window, plan
+from retaind.core.lines import frame
+from retaind.core.plan import Carry, Counts, Draft, Plan, Window, plan
 from retaind.core.policy import RetainPolicy
 from retaind.core.records import Fate, Record
 from retaind.core.redact import redact
@@ -23,75 +20,26 @@ from retaind.db import Connection
 from retaind.errors import StateDamaged
 from retaind.failpoint import reach
 from retaind.hosts.port import Host
-from retaind.memory.port import Item, Part, RetainResult, Source
+from retaind.memory.port import Item, Part, Source
 from retaind.runtime import cursors
-from retaind.runtime.coverage import Range, clip
 from retaind.runtime.cursors import Cursor
 from retaind.runtime.forks import recognise
-from retaind.runtime.gather import Gathered, gather
+from retaind.runtime.gather import WINDOW_BYTES, Gathered, gather
+from retaind.runtime.parsed import Parsed, parse
 from retaind.runtime.pending import Fresh, Pending
+from retaind.runtime.retention import Retention, Stream
 from retaind.vault import streams
 
-ProjectOf = Callable[[str], str | None]
-RetainIn = Callable[[Connection, Sequence[Item], str], RetainResult]
-"""The memory's part of the transaction: takes items, and the id of the execution."""
+__all__ = ["BEFORE_BACKFILL", "Outcome", "Retention", "retain_window"]
+
+BEFORE_BACKFILL: Final = "before_backfill"
+"""The drop reason of what was written before a memory was set up, as far as it was not asked for."""
+
+_PASSED_OVER_BYTES: Final = 32 << 20
+"""So much is passed over in one transaction."""
 
 _WITHHELD: Final = {"metadata": "metadata", "off": "excluded"}
 """The modes in which nothing is retained, and the drop reason of whatever was captured all the same."""
-
-
-class Stream(NamedTuple):
-    """What a window needs to know of its stream."""
-
-    host: str
-    session_id: str
-    public_id: str
-    kind: str
-    mode: str
-    n: int
-    project: str | None
-    cwd: str | None
-    stream_id: int
-
-
-class Outbox(Protocol):
-    """What a memory that completes documents later has to do with a window."""
-
-    @property
-    def cadence(self) -> Cadence | None:
-        """How turns are grouped; None retains sessions as they come."""
-
-    def put(
-        self,
-        connection: Connection,
-        stream: Stream,
-        generation_id: int,
-        documents: Sequence[tuple[Draft, Rendered]],
-    ) -> None:
-        """Store documents that are to be delivered."""
-
-    def covered(self, generation_id: int) -> Sequence[Range]:
-        """Return the bytes of a generation that the memory has, although nothing here says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """What the user decided, and the parts that retention is made of."""
-
-    memory: str
-    hosts: Mapping[str, Host]
-    policy: RetainPolicy
-    limits: Limits
-    project_of: ProjectOf
-    retain_in: RetainIn | None = None
-    """Takes documents at once."""
-    outbox: Outbox | None = None
-    """Takes them on their way; one of the two is there."""
-
-    @property
-    def policy_hash(self) -> str:
-        """Names the policy that a cursor ran under."""
-        return hashlib.sha256(repr(self.policy).encode()).hexdigest()[:12]
 
 
 class Outcome(NamedTuple):
@@ -115,25 +63,70 @@ def retain_window(
     pending.offset = cursor.offset
     if stream.mode in _WITHHELD:
         return _count_only(connection, retention, cursor, pending, _WITHHELD[stream.mode])
+    if pending.skip_to > cursor.offset:
+        end = _pass_over(connection, retention, cursor, pending)
+        if end > cursor.offset:
+            return Outcome(pending, Gathered(cursor.offset, end, []), end, retained=False)
     gathered = gather(connection, fresh, pending)
     host = retention.hosts[stream.host]
-    records, end = _records(host, gathered, pending)
-    if end == cursor.offset:
-        return Outcome(pending, gathered, end, retained=False)
-    made = _plan(connection, retention, cursor, records, end, stream, pending)
+    parsed = parse(host, gathered, pending, retention.covered(pending.generation_id))
+    if parsed.end == cursor.offset:
+        return Outcome(pending, gathered, parsed.end, retained=False)
+    made = _plan(connection, retention, cursor, parsed, stream, pending)
+    if made.offset == cursor.offset:
+        return Outcome(pending, gathered, made.offset, retained=False)
     stream = _pinned(connection, retention, stream, made.carry.cwd)
     texts = [render(draft, retention.policy) for draft in made.documents]
-    if texts:
-        drafts = zip(made.documents, texts, strict=True)
-        items = [_item(draft, text, stream, retention.policy) for draft, text in drafts]
-        retention.retain_in(connection, items, str(uuid4()))
+    if texts and not parsed.is_held:
+        _take(connection, retention, stream, pending.generation_id, made.documents, texts)
     redacted = _summed(text.redacted for text in texts)
-    lossy = sum(record.lossy and record.fate is Fate.CONVERSATION for record in records)
-    moved = cursor.moved(made.offset, made.carry.encode(), made.counts, redacted, lossy)
+    lossy = sum(one.lossy and one.fate is Fate.CONVERSATION for one in parsed.records)
+    moved = cursor.moved(
+        made.offset,
+        made.carry.encode(),
+        made.counts,
+        redacted,
+        lossy,
+        completed=parsed.is_held or retention.outbox is None,
+    )
     _store(connection, retention, pending, moved, host.parser_version)
     cursors.own(connection, retention.memory, made.keys, pending.generation_id)
     reach("retain.planned")
-    return Outcome(pending, gathered, end, retained=bool(made.documents))
+    return Outcome(pending, gathered, made.offset, retained=bool(made.documents))
+
+
+def _take(
+    connection: Connection,
+    retention: Retention,
+    stream: Stream,
+    generation_id: int,
+    drafts: Sequence[Draft],
+    texts: Sequence[Rendered],
+) -> None:
+    """Hand documents to the memory, or to the outbox from which they are delivered to it."""
+    documents = list(zip(drafts, texts, strict=True))
+    if retention.outbox is not None:
+        retention.outbox.put(connection, stream, generation_id, documents)
+    elif retention.retain_in is not None:
+        items = [_item(draft, text, stream, retention.policy) for draft, text in documents]
+        retention.retain_in(connection, items, str(uuid4()))
+
+
+def _pass_over(
+    connection: Connection, retention: Retention, cursor: Cursor, pending: Pending
+) -> int:
+    """Account for whole lines from before the memory was set up; returns the offset behind them."""
+    end, lines = cursor.offset, 0
+    upto = min(pending.skip_to, end + _PASSED_OVER_BYTES)
+    for at, piece in streams.read(connection, pending.generation_id, end, upto):
+        lines += piece.count(b"\n")
+        end = at + piece.rfind(b"\n") + 1 if b"\n" in piece else end
+    if not lines:
+        pending.skip_to = 0
+        return end
+    counts = Counts(records=lines, dropped={BEFORE_BACKFILL: lines})
+    _store(connection, retention, pending, cursor.moved(end, cursor.carry, counts, {}), 0)
+    return end
 
 
 def _pinned(connection: Connection, retention: Retention, stream: Stream, cwd: str) -> Stream:
@@ -178,8 +171,7 @@ def _plan(
     connection: Connection,
     retention: Retention,
     cursor: Cursor,
-    records: tuple[Record, ...],
-    end: int,
+    parsed: Parsed,
     stream: Stream,
     pending: Pending,
 ) -> Plan:
@@ -189,17 +181,42 @@ def _plan(
         pending.generation_id,
         _carry(cursor),
         cursor.offset,
-        records,
+        parsed.records,
     )
     window = Window(
         cursor.offset,
-        end,
+        parsed.end,
         known.records,
         kind="subagent" if stream.kind == "subagent" else "session",
         duplicates=known.duplicates,
         closed=pending.closed,
     )
-    return plan(known.carry, window, retention.policy, retention.limits, redact)
+    cadence = retention.outbox.cadence if retention.outbox is not None else None
+    if cadence is None:
+        return plan(known.carry, window, retention.policy, retention.limits, redact)
+    host = retention.hosts[stream.host]
+    return plan_chunked(
+        known.carry,
+        window,
+        retention.policy,
+        retention.limits,
+        redact,
+        cadence,
+        overlap=_overlap(connection, host, known.carry, cadence, pending),
+        force=pending.urgent or parsed.is_cut,
+    )
+
+
+def _overlap(
+    connection: Connection, host: Host, carry: Carry, cadence: Cadence, pending: Pending
+) -> tuple[Record, ...]:
+    """Read the turns again that go in front of the next group, as far back as a window reaches."""
+    start = carry.overlap_start(cadence.overlap_turns)
+    if start is None or pending.offset - start > WINDOW_BYTES:
+        return ()
+    pieces = streams.read(connection, pending.generation_id, start, pending.offset)
+    lines, _ = frame(b"".join(piece for _, piece in pieces), start)
+    return tuple(record for at, line in lines for record in host.parse(at, line))
 
 
 def _carry(cursor: Cursor) -> Carry:
@@ -243,39 +260,3 @@ def _stream(connection: Connection, generation_id: int) -> Stream:
         (generation_id,),
     ).fetchone()
     return Stream(*row)
-
-
-def _records(host: Host, gathered: Gathered, pending: Pending) -> tuple[tuple[Record, ...], int]:
-    """Parse the gathered lines; the unfinished rest only where nothing more of it is to come."""
-    if gathered.too_large is not None:
-        end = gathered.too_large
-        return (Record(gathered.start, end, Fate.CORRUPT, "", "too_large"),), end
-    records: list[Record] = []
-    for start, line in gathered.lines:
-        records += host.parse(start, line)
-    end = gathered.end
-    if gathered.rest:
-        tail = _tail(host, end, gathered.rest, pending)
-        records += tail
-        if tail or pending.closed:  # blanks hold no record, and yet a closed generation ends
-            end += len(gathered.rest)
-    return tuple(records), end
-
-
-def _tail(host: Host, start: int, rest: bytes, pending: Pending) -> list[Record]:
-    """Return the records of an unfinished last line, or nothing while its writer may go on.
-
-    A closed generation gives up what can be salvaged. Otherwise the line must be whole records already,
-    and it was asked for, or its writer has been quiet.
-    """
-    quiet = pending.forced or pending.searched >= pending.captured
-    if not (pending.closed or quiet):
-        return []
-    records = host.parse(start, rest)
-    if not pending.closed and any(record.fate is Fate.CORRUPT for record in records):
-        return []
-    end = start + len(rest)
-    return [
-        record if record.end <= end else msgspec.structs.replace(record, end=end)
-        for record in records
-    ]
