@@ -1,0 +1,288 @@
+"""The outbox: rows of `delivery`, from the transaction that plans a document to the one that settles it.
+
+planned → accepted → completed, or set aside. Each function is part of its caller's transaction; cursors
+count a document's records as pending until it is settled.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+import zstandard
+
+from retaind.db import Connection
+from retaind.memory.hindsight import operation_id
+from retaind.memory.port import RetainResult
+from retaind.runtime import banks
+from retaind.runtime.payload import Made, decode, encode_spans, halves
+from retaind.vault import streams
+
+_LEVEL: Final = 3
+_PAYLOAD_BYTES: Final = 64 << 20
+
+
+class Head(NamedTuple):
+    """Where a row stands in the order of its session: the rows of a session compare."""
+
+    generation_id: int
+    start: int
+    id: int
+
+
+class Delivery(NamedTuple):
+    """A row that is to be delivered; `item` is what is sent."""
+
+    id: int
+    stream_id: int
+    generation_id: int
+    session_id: str
+    start: int
+    end: int
+    document_id: str
+    bank: str
+    state: str
+    attempt: int
+    operation_id: str
+    records: int
+    item: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Whose rows these are, and which server they go to."""
+
+    memory: str
+    url: str
+
+
+def put(
+    connection: Connection,
+    to: Address,
+    stream_id: int,
+    generation_id: int,
+    bank: str,
+    made: Made,
+    attempt: int = 1,
+) -> None:
+    """Store a document that is to be delivered; the same one, if it is there unsettled, stays."""
+    payload = made.payload
+    name = operation_id(to.url, bank, payload.document_id, payload.hash, attempt)
+    connection.execute(
+        "INSERT INTO delivery (memory, stream_id, generation_id, start, end, document_id, url, bank, state,"
+        " attempt, operation_id, payload_hash, payload, spans, records, tokens, created)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'planned', ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            to.memory, stream_id, generation_id, made.start, made.end, payload.document_id, to.url, bank,
+            attempt, name, payload.hash, _packed(payload.encode()), encode_spans(made.spans),
+            made.records, made.tokens, time.time(),
+        ),
+    )  # fmt: skip
+
+
+def unsettled(connection: Connection, memory: str, after: int) -> list[tuple[int, Head]]:
+    """Return (stream, head) of each row to be delivered that is newer than the row `after`."""
+    rows = connection.execute(
+        "SELECT stream_id, generation_id, start, id FROM delivery"
+        " WHERE memory = ? AND state IN ('planned', 'accepted') AND id > ? ORDER BY id",
+        (memory, after),
+    ).fetchall()
+    return [(row[0], Head(*row[1:])) for row in rows]
+
+
+def load(connection: Connection, delivery_id: int) -> Delivery | None:
+    """Return a row that is to be delivered; None once it is settled."""
+    row = connection.execute(
+        "SELECT d.id, d.stream_id, d.generation_id, s.session_id, d.start, d.end, d.document_id, d.bank,"
+        " d.state, d.attempt, d.operation_id, d.records, d.payload FROM delivery d"
+        " JOIN stream s ON s.id = d.stream_id"
+        " WHERE d.id = ? AND d.state IN ('planned', 'accepted')",
+        (delivery_id,),
+    ).fetchone()
+    return Delivery._make((*row[:-1], _unpacked(row[-1]))) if row else None
+
+
+def accept(connection: Connection, memory: str, one: Delivery) -> None:
+    """Record that the server has the document, and that the session's bank is settled by that."""
+    _set_state(connection, one.id, "accepted")
+    banks.confirm(connection, memory, one.stream_id)
+
+
+def unaccept(connection: Connection, one: Delivery) -> None:
+    """Record that the server does not have the document after all."""
+    _set_state(connection, one.id, "planned")
+
+
+def complete(connection: Connection, memory: str, one: Delivery) -> None:
+    """Settle a row: its records are retained, its payload is freed, and its result is written."""
+    _set_state(connection, one.id, "completed")
+    _free(connection, one.id)
+    _count(connection, memory, one.generation_id, one.records, "pending", "retained")
+    result = _result(memory, one, error=None)
+    connection.execute(
+        "INSERT INTO result (memory, created, body, hooked) VALUES (?, ?, ?, 0)",
+        (memory, time.time(), msgspec.json.encode(result).decode()),
+    )
+
+
+def set_aside(connection: Connection, memory: str, one: Delivery, why: str) -> None:
+    """Settle a row that the server will not take: listed, counted, and there to be tried again."""
+    _set_state(connection, one.id, "set_aside", why)
+    _count(connection, memory, one.generation_id, one.records, "pending", "set_aside")
+    result = _result(memory, one, error=why)
+    connection.execute(
+        "INSERT INTO result (memory, created, body, hooked) VALUES (?, ?, ?, 0)",
+        (memory, time.time(), msgspec.json.encode(result).decode()),
+    )
+
+
+def again(connection: Connection, to: Address, one: Delivery) -> None:
+    """Plan a row anew under another operation id, because the one at hand is used up."""
+    attempt = one.attempt + 1
+    connection.execute(
+        "UPDATE delivery SET state = 'planned', attempt = ?, operation_id = ? WHERE id = ?",
+        (attempt, _operation(connection, to.url, one.bank, one.id, attempt), one.id),
+    )
+
+
+def split(connection: Connection, to: Address, one: Delivery) -> bool:
+    """Put two documents in the place of one; False when it is one message, which cannot be split."""
+    row = connection.execute("SELECT spans FROM delivery WHERE id = ?", (one.id,)).fetchone()
+    made = decode(one.item, row[0], one.start, one.end)
+    if not made.spans:
+        return False
+    pieces = streams.read(connection, one.generation_id, one.start, one.end)
+    parts = halves(made, one.session_id, b"".join(piece for _, piece in pieces))
+    if not parts:
+        return False
+    connection.execute("DELETE FROM delivery WHERE id = ?", (one.id,))
+    for part in parts:
+        put(connection, to, one.stream_id, one.generation_id, one.bank, part)
+    return True
+
+
+def retry(connection: Connection, to: Address, delivery_ids: Sequence[int]) -> int:
+    """Plan rows that were set aside anew, each under another operation id; returns how many there were."""
+    done = 0
+    for delivery_id in delivery_ids:
+        row = connection.execute(
+            "SELECT generation_id, records, bank, attempt FROM delivery"
+            " WHERE id = ? AND memory = ? AND state = 'set_aside'",
+            (delivery_id, to.memory),
+        ).fetchone()
+        if row is None:
+            continue
+        generation_id, records, bank, attempt = row
+        connection.execute(
+            "UPDATE delivery SET state = 'planned', url = ?, attempt = ?, operation_id = ?, error = NULL,"
+            " settled = NULL WHERE id = ?",
+            (
+                to.url, attempt + 1,
+                _operation(connection, to.url, bank, delivery_id, attempt + 1), delivery_id,
+            ),
+        )  # fmt: skip
+        _count(connection, to.memory, generation_id, records, "set_aside", "pending")
+        done += 1
+    return done
+
+
+def move_to(connection: Connection, to: Address) -> int:
+    """Send what is unsettled to the server that is configured now; returns how many rows that changes.
+
+    An old address answers no more, or is the same server by another name; either way the document's id
+    keeps it from being there twice.
+    """
+    rows = connection.execute(
+        "SELECT id, bank, attempt FROM delivery"
+        " WHERE memory = ? AND state IN ('planned', 'accepted') AND url != ?",
+        (to.memory, to.url),
+    ).fetchall()
+    for delivery_id, bank, attempt in rows:
+        _readdress(connection, to, delivery_id, bank, attempt)
+    return len(rows)
+
+
+def rebank(connection: Connection, to: Address, stream_id: int, bank: str) -> None:
+    """Give a session another bank, as long as the one that it had has never accepted a document."""
+    connection.execute(
+        "UPDATE session_pin SET bank = ? WHERE memory = ? AND stream_id = ?",
+        (bank, to.memory, stream_id),
+    )
+    rows = connection.execute(
+        "SELECT id, attempt FROM delivery WHERE memory = ? AND stream_id = ? AND bank != ?"
+        " AND state IN ('planned', 'accepted', 'set_aside')",
+        (to.memory, stream_id, bank),
+    ).fetchall()
+    for delivery_id, attempt in rows:
+        _readdress(connection, to, delivery_id, bank, attempt)
+
+
+def _readdress(
+    connection: Connection, to: Address, delivery_id: int, bank: str, attempt: int
+) -> None:
+    connection.execute(
+        "UPDATE delivery SET url = ?, bank = ?, operation_id = ?,"
+        " state = CASE state WHEN 'accepted' THEN 'planned' ELSE state END WHERE id = ?",
+        (to.url, bank, _operation(connection, to.url, bank, delivery_id, attempt), delivery_id),
+    )
+
+
+def _operation(connection: Connection, url: str, bank: str, delivery_id: int, attempt: int) -> str:
+    document, payload_hash = connection.execute(
+        "SELECT document_id, payload_hash FROM delivery WHERE id = ?", (delivery_id,)
+    ).fetchone()
+    return operation_id(url, bank, document, payload_hash, attempt)
+
+
+def _set_state(connection: Connection, delivery_id: int, state: str, error: str = "") -> None:
+    settled = time.time() if state in {"completed", "set_aside"} else None
+    connection.execute(
+        "UPDATE delivery SET state = ?, error = ?, settled = ? WHERE id = ?",
+        (state, error or None, settled, delivery_id),
+    )
+
+
+def _free(connection: Connection, delivery_id: int) -> None:
+    connection.execute(
+        "UPDATE delivery SET payload = NULL, spans = NULL WHERE id = ?", (delivery_id,)
+    )
+
+
+def _count(
+    connection: Connection, memory: str, generation_id: int, records: int, out: str, into: str
+) -> None:
+    """Move records from one of a cursor's counts to another."""
+    connection.execute(
+        f"UPDATE cursor SET {out} = {out} - ?1, {into} = {into} + ?1"  # noqa: S608 - our own words
+        " WHERE memory = ?2 AND generation_id = ?3",
+        (records, memory, generation_id),
+    )
+
+
+def _result(memory: str, one: Delivery, error: str | None) -> RetainResult:
+    """Describe an execution. What the server counts while it retains reaches no answer of its API."""
+    return RetainResult(
+        execution_id=one.operation_id,
+        memory=memory,
+        bank=one.bank,
+        session_id=one.session_id,
+        document_ids=(one.document_id,),
+        range=(one.start, one.end),
+        success=error is None,
+        error=error,
+        chunks=0,
+        chunks_extracted=0,
+        processed_content_tokens=None,
+        tokenizer="server",
+        llm_input_tokens=0,
+        llm_output_tokens=0,
+    )
+
+
+def _packed(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+
+
+def _unpacked(data: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompress(data, max_output_size=_PAYLOAD_BYTES)
