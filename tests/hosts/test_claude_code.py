@@ -85,6 +85,26 @@ def test_flags_keep_a_record_out_of_the_conversation(data: bytes, fate: Fate, re
     assert not starts_turn(record, POLICY)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("It booms in the", ""),
+        ("No response requested.", "synthetic"),
+        ("(no content)", "synthetic"),
+    ],
+)
+def test_an_answer_that_was_interrupted_is_conversation_and_a_placeholder_is_not(
+    text: str, reason: str
+) -> None:
+    message = {
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": text}],
+    }
+
+    assert one(line("assistant", isApiErrorMessage=False, message=message)).reason == reason
+
+
 @pytest.mark.parametrize("size", [10, 40_000, 2_000_000])
 def test_a_sidechain_is_known_whatever_its_size(size: int) -> None:
     assert one(user("x" * size, isSidechain=True)).reason == "sidechain"

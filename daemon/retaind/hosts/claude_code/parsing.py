@@ -10,6 +10,9 @@ from retaind.hosts.claude_code.fates import FATES, REASONS
 from retaind.hosts.claude_code.shapes import Attachment, Line, Message, decode_line, read_line
 
 _SYNTHETIC_MODEL: Final = "<synthetic>"
+# What the host writes where the agent said nothing. Any other text that is no error is what the agent
+# had said when someone pressed Esc: the host writes it under the same model.
+_PLACEHOLDERS: Final = ("No response requested.", "(no content)")
 _PROMPT_MODES: Final = (None, "prompt")
 _HUMAN: Final = (None, "human")
 _FLAT_TYPES: Final = ("", "message")
@@ -132,9 +135,18 @@ def _drop_reason(line: Line, message: Message) -> str:
         return "meta"
     if line.is_compact_summary:
         return "compact_summary"
-    if line.is_api_error_message or message.model == _SYNTHETIC_MODEL:
+    if line.is_api_error_message or _is_synthetic(line, message):
         return "synthetic"
     return "sidechain" if line.is_sidechain else ""
+
+
+def _is_synthetic(line: Line, message: Message) -> bool:
+    """Tell whether the host speaks for the agent, and not the agent itself up to an interruption."""
+    if message.model != _SYNTHETIC_MODEL:
+        return False
+    if line.is_api_error_message is None or not isinstance(message.content, tuple):
+        return True
+    return all(block.text in _PLACEHOLDERS for block in message.content)
 
 
 def _is_queued_by_host(attachment: Attachment) -> bool:
