@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -30,6 +30,9 @@ from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
 from retaind.runtime.watch import Watcher
 
+if TYPE_CHECKING:
+    from retaind.runtime.remote import Remote
+
 _LOCAL: Final = "local"
 
 
@@ -48,12 +51,15 @@ class Answers:
     events: Events
     results: Results
     started: float
+    remote: "Remote | None" = None
     quarantined: Path | None = None
     reload_wanted: anyio.Event = field(default_factory=anyio.Event)
 
     async def status(self) -> Facts:
         """Answer as `status --json`."""
         sums = await self.database.read(lambda c: report.summary(c, self._memories()))
+        if self.remote is not None:
+            sums["memories"][self.remote.to.memory] |= await self.remote.state()
         return {
             "version": __version__,
             "pid": os.getpid(),
@@ -81,7 +87,8 @@ class Answers:
         return f"{sessions} transcripts, {self.engine.capture.captured_bytes} bytes kept, {pending} pending"
 
     def _memories(self) -> tuple[str, ...]:
-        return (_LOCAL,) if self.settings.local.enabled else ()
+        local = (_LOCAL,) if self.settings.local.enabled else ()
+        return local if self.remote is None else (*local, self.remote.to.memory)
 
     def _import(self) -> Facts | None:
         progress = self.engine.import_progress()
@@ -117,6 +124,8 @@ class Answers:
             found.append(
                 f"{len(self.retainer.failing)} sessions cannot be retained ({kinds}); their bytes are safe"
             )
+        if self.remote is not None:
+            found += self.remote.troubles()
         scan = self.engine.last_scan
         for path, state in (scan.roots if scan is not None else {}).items():
             if state in {"permission", "unobservable"}:
@@ -179,18 +188,25 @@ class Answers:
         if target is not None:
             stream = await self.database.read(lambda c: self._resolve_or_none(c, target))
             ids = None if stream is None else frozenset({stream.id})
-        job = FlushJob(ids)
+        job, delivered = FlushJob(ids), True
         with anyio.move_on_after(timeout_s):
             self.loop.submit(job)
             await job.done.wait()
-        if target is not None and ids is None:
-            await self.session(target)
+            if target is not None and ids is None:
+                ids = frozenset({(await self._stream(target)).id})
+            if self.remote is not None and self.remote.to.memory in memories:
+                delivered = False
+                await self.remote.settle(ids)
+                delivered = True
         pending = self.retainer.queue.bytes()
         return {
-            "complete": job.done.is_set() and job.error is None,
+            "complete": job.done.is_set() and job.error is None and delivered,
             "error": str(job.error) if job.error else None,
             "pending_bytes": pending,
         }
+
+    async def _stream(self, target: str) -> report.Stream:
+        return await self.database.read(lambda c: report.resolve(c, target))
 
     def _resolve_or_none(self, connection: Connection, target: str) -> report.Stream | None:
         """Find the session; one that is not known yet may be met by the flush's own scan."""

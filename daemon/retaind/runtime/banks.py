@@ -56,6 +56,23 @@ def confirm(connection: Connection, memory: str, stream_id: int) -> None:
     )
 
 
+def unconfirmed(connection: Connection, memory: str) -> list[tuple[int, str]]:
+    """Return (stream, bank) of each session whose bank has not accepted a document yet."""
+    return connection.execute(
+        "SELECT stream_id, bank FROM session_pin WHERE memory = ? AND confirmed = 0 AND bank IS NOT NULL",
+        (memory,),
+    ).fetchall()
+
+
+def want_whole(connection: Connection, memory: str, stream_id: int) -> None:
+    """Record that the user asked for what a session said before the memory was set up."""
+    connection.execute(
+        "INSERT INTO session_pin (memory, stream_id, bank, confirmed, backfill) VALUES (?, ?, NULL, 0, 1)"
+        " ON CONFLICT (memory, stream_id) DO UPDATE SET backfill = 1",
+        (memory, stream_id),
+    )
+
+
 def owner(connection: Connection, stream_id: int) -> tuple[int, str, str | None]:
     """Return (stream, session id, cwd) of the session that decides: a sub-agent's is its parent."""
     row: tuple[int, str, str | None] = connection.execute(

@@ -80,7 +80,7 @@ def behind(connection: Connection, memory: str, stream_id: int | None = None) ->
         " FROM generation g"
         " JOIN stream s ON s.id = g.stream_id"
         " LEFT JOIN cursor c ON c.generation_id = g.id AND c.memory = ?1"
-        " WHERE g.captured > coalesce(c.offset, 0) AND s.kind != 'attachment'"
+        " WHERE g.captured > coalesce(c.offset, 0) AND s.kind NOT IN ('attachment', 'manual')"
         " AND (?2 IS NULL OR s.id = ?2) ORDER BY g.stream_id, g.n",
         (memory, stream_id),
     ).fetchall()
@@ -133,6 +133,22 @@ def own(connection: Connection, memory: str, keys: Sequence[int], generation_id:
     connection.executemany(
         "INSERT OR IGNORE INTO record_owner (key, generation_id) VALUES (?, ?)",
         [(key ^ salt, generation_id) for key in keys],
+    )
+
+
+def disown(connection: Connection, memory: str, keys: Sequence[int], generation_id: int) -> None:
+    """Record that the memory does not own these records through a generation any more."""
+    salt = _salt(memory)
+    connection.executemany(
+        "DELETE FROM record_owner WHERE key = ? AND generation_id = ?",
+        [(key ^ salt, generation_id) for key in keys],
+    )
+
+
+def forget(connection: Connection, memory: str, generation_id: int) -> None:
+    """Have a memory begin a generation anew."""
+    connection.execute(
+        "DELETE FROM cursor WHERE memory = ? AND generation_id = ?", (memory, generation_id)
     )
 
 

@@ -5,7 +5,7 @@ sending again is no second operation. So whatever dies in between, the next star
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -92,7 +92,7 @@ class Deliverer:
             while True:
                 self._wake = anyio.Event()
                 try:
-                    await self._take_in()
+                    await self.take_in()
                 except RetaindError as error:
                     self._log("outbox_unreadable", why=error.why)
                     await anyio.sleep(_TROUBLE_S)
@@ -124,13 +124,14 @@ class Deliverer:
         """Wait until something was settled or has failed."""
         await self._changed.wait()
 
-    async def take_in(self, rows: list[tuple[int, Head]]) -> None:
-        """Take rows into the backlog that were planned anew."""
+    def put_back(self, rows: Iterable[tuple[int, Head]]) -> None:
+        """Take rows into the backlog that were set aside, and are planned again."""
         for stream_id, head in rows:
             self._backlog.add(stream_id, head)
         self.look_now()
 
-    async def _take_in(self) -> None:
+    async def take_in(self) -> None:
+        """Take rows into the backlog that were planned since the last time."""
         newest = self._backlog.newest
         for stream_id, head in await self._database.read(
             lambda c: outbox.unsettled(c, self._to.memory, newest)

@@ -90,6 +90,17 @@ class Kept:
         )
 
 
+def pass_over(connection: Connection, memory: str) -> None:
+    """Account for the texts that were given to other memories than this one."""
+    connection.execute(
+        "INSERT OR IGNORE INTO cursor (memory, generation_id, offset, carry, records, retained, pending,"
+        " set_aside, dropped, redacted, messages, turns, policy_hash, parser_version)"
+        " SELECT ?, g.id, g.captured, x'', 1, 0, 0, 0, '{\"other_memory\": 1}', '{}', 1, 0, ?, ?"
+        " FROM generation g JOIN stream s ON s.id = g.stream_id WHERE s.host = ? AND g.captured > 0",
+        (memory, HOST, _PARSER_VERSION, HOST),
+    )
+
+
 def _sighting(size: int, now: float) -> Sighting:
     """Return the sighting of something that is in no file."""
     nanoseconds = int(now * 1e9)

@@ -64,10 +64,16 @@ def put(
     generation_id: int,
     bank: str,
     made: Made,
-    attempt: int = 1,
 ) -> None:
-    """Store a document that is to be delivered; the same one, if it is there unsettled, stays."""
+    """Store a document that is to be delivered, each time under another operation id."""
     payload = made.payload
+    attempt = (
+        1
+        + connection.execute(
+            "SELECT coalesce(max(attempt), 0) FROM delivery WHERE document_id = ? AND memory = ?",
+            (payload.document_id, to.memory),
+        ).fetchone()[0]
+    )
     name = operation_id(to.url, bank, payload.document_id, payload.hash, attempt)
     connection.execute(
         "INSERT INTO delivery (memory, stream_id, generation_id, start, end, document_id, url, bank, state,"
@@ -185,6 +191,28 @@ def retry(connection: Connection, to: Address, delivery_ids: Sequence[int]) -> i
         _count(connection, to.memory, generation_id, records, "set_aside", "pending")
         done += 1
     return done
+
+
+def set_aside_rows(
+    connection: Connection, memory: str, delivery_ids: Sequence[int]
+) -> list[tuple[int, Head]]:
+    """Return (stream, head) of rows that were set aside: of those named, or of all."""
+    rows = connection.execute(
+        "SELECT stream_id, generation_id, start, id FROM delivery"
+        " WHERE memory = ? AND state = 'set_aside' ORDER BY id",
+        (memory,),
+    ).fetchall()
+    wanted = set(delivery_ids)
+    return [(row[0], Head(*row[1:])) for row in rows if not wanted or row[3] in wanted]
+
+
+def counts(connection: Connection, memory: str) -> dict[str, int]:
+    """Return how many documents are in each state."""
+    found = dict.fromkeys(("planned", "accepted", "completed", "set_aside"), 0)
+    rows = connection.execute(
+        "SELECT state, count(*) FROM delivery WHERE memory = ? GROUP BY state", (memory,)
+    ).fetchall()
+    return found | dict(rows)
 
 
 def move_to(connection: Connection, to: Address) -> int:

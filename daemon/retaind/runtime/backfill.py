@@ -1,0 +1,129 @@
+"""Backfill: what sessions said before a memory was set up, measured first, and retained when asked for."""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from retaind.core.messages import tokens
+from retaind.core.plan import Carry, Limits, Window, plan
+from retaind.core.policy import RetainPolicy
+from retaind.core.redact import redact
+from retaind.core.render import render
+from retaind.db import Connection
+from retaind.hosts.port import Host
+from retaind.runtime import banks, cursors
+from retaind.runtime.gather import Gathered, gather
+from retaind.runtime.parsed import parse
+from retaind.runtime.pending import Fresh, Pending
+from retaind.runtime.window import BEFORE_BACKFILL
+
+
+class Skipped(NamedTuple):
+    """A generation of whose lines the first `lines` were passed over; `waits` says why it cannot begin."""
+
+    stream_id: int
+    public_id: str
+    session_id: str
+    host: str
+    kind: str
+    generation_id: int
+    n: int
+    captured: int
+    closed: bool
+    lines: int
+    waits: bool
+
+
+class Estimate(NamedTuple):
+    """What retaining what was passed over would send."""
+
+    documents: int
+    tokens: int
+
+
+def skipped(connection: Connection, memory: str, stream_id: int | None = None) -> list[Skipped]:
+    """Return what was passed over, oldest session first; of one session, or of all."""
+    rows = connection.execute(
+        "SELECT s.id, s.public_id, s.session_id, s.host, s.kind, g.id, g.n, g.captured, g.closed, c.dropped,"
+        " EXISTS (SELECT 1 FROM delivery d WHERE d.memory = c.memory AND d.stream_id = s.id"
+        "         AND d.state IN ('planned', 'accepted'))"
+        " FROM cursor c JOIN generation g ON g.id = c.generation_id JOIN stream s ON s.id = g.stream_id"
+        " WHERE c.memory = ?1 AND (?2 IS NULL OR s.id = ?2) ORDER BY s.first_seen, s.id, g.n",
+        (memory, stream_id),
+    ).fetchall()
+    return [
+        Skipped._make((*row[:8], row[8] is not None, lines, bool(row[10])))
+        for row in rows
+        if (lines := json.loads(row[9]).get(BEFORE_BACKFILL, 0))
+    ]
+
+
+def estimate(
+    connection: Connection, one: Skipped, hosts: Mapping[str, Host], policy: RetainPolicy
+) -> Estimate:
+    """Plan what was passed over, without writing anything."""
+    carry, left = Carry(), one.lines
+    documents = total = 0
+    pending = _from_start(one)
+    while left > 0:
+        gathered = gather(connection, Fresh(limit=0), pending)
+        gathered = _first(gathered, left)
+        parsed = parse(hosts[one.host], gathered, pending, ())
+        if parsed.end == pending.offset:
+            break
+        window = Window(
+            pending.offset,
+            parsed.end,
+            parsed.records,
+            kind="subagent" if one.kind == "subagent" else "session",
+        )
+        made = plan(carry, window, policy, Limits(), redact)
+        documents += len(made.documents)
+        total += sum(tokens(render(draft, policy).content) for draft in made.documents)
+        carry, pending.offset = made.carry, made.offset
+        left -= max(len(gathered.lines), 1)
+    return Estimate(documents, total)
+
+
+def begin(connection: Connection, memory: str, one: Skipped, hosts: Mapping[str, Host]) -> None:
+    """Put a memory's cursor back to the start of a generation, as if nothing of it had been planned.
+
+    What the memory has of it already is found out before anything is sent.
+    """
+    pending = _from_start(one)
+    while pending.offset < pending.captured:
+        gathered = gather(connection, Fresh(limit=0), pending)
+        parsed = parse(hosts[one.host], gathered, pending, ())
+        if parsed.end == pending.offset:
+            break
+        keys = [record.key for record in parsed.records if record.key]
+        cursors.disown(connection, memory, keys, one.generation_id)
+        pending.offset = parsed.end
+    connection.execute(
+        "DELETE FROM delivery WHERE memory = ? AND generation_id = ? AND state = 'set_aside'",
+        (memory, one.generation_id),
+    )
+    cursors.forget(connection, memory, one.generation_id)
+    banks.want_whole(connection, memory, one.stream_id)
+
+
+def _from_start(one: Skipped) -> Pending:
+    return Pending(
+        one.stream_id,
+        one.generation_id,
+        one.n,
+        0,
+        one.captured,
+        since=0.0,
+        last=0.0,
+        grew=False,
+        closed=one.closed,
+    )
+
+
+def _first(gathered: Gathered, lines: int) -> Gathered:
+    """Return no more than the first so many lines."""
+    if len(gathered.lines) <= lines:
+        return gathered
+    kept = gathered.lines[:lines]
+    return Gathered(gathered.start, gathered.lines[lines][0], kept)

@@ -1,0 +1,252 @@
+"""The remote memory in the running daemon: retention, deliveries and their state, as one part."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+
+from retaind.config import Settings
+from retaind.core.plan import Limits
+from retaind.db import Connection, Database
+from retaind.errors import RetentionError
+from retaind.hosts import HOSTS
+from retaind.memory.hindsight import NAME, Client, Token
+from retaind.runtime import banks, manual, outbox
+from retaind.runtime.deliver import Deliverer, Log, Told
+from retaind.runtime.missions import Missions
+from retaind.runtime.outbox import Address, Head
+from retaind.runtime.outgoing import Outgoing
+from retaind.runtime.pending import Queue
+from retaind.runtime.projects import project_name
+from retaind.runtime.retain import Retainer
+from retaind.runtime.retention import Retention
+from retaind.runtime.survey import Known, Starts, Survey, cutoff
+
+_INTERVALS_PER_IDLE: Final = 4
+"""A session is retained no more often than this many times in the time after which it counts as idle."""
+_BYTES_PER_TOKEN: Final = 4
+_OLDEST: Final = (0, 8, 6)
+"""From this version on a server knows an operation by the id that it is given."""
+_FINISH_POLL_S: Final = 0.5
+
+
+@dataclass(slots=True)
+class Remote:
+    """Everything that exists only because the user named a server."""
+
+    database: Database
+    settings: Settings
+    client: Client
+    outgoing: Outgoing
+    survey: Survey
+    retainer: Retainer
+    deliverer: Deliverer
+    poke: Callable[[], None] = lambda: None
+    version: str | None = None
+
+    @property
+    def to(self) -> Address:
+        """Return whose deliveries these are, and where they go."""
+        return self.outgoing.to
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.deliverer.run)
+            tasks.start_soon(self._ask_version)
+
+    async def _ask_version(self) -> None:
+        while self.version is None:
+            try:
+                self.version = await self.client.version()
+            except RetentionError:
+                await anyio.sleep(self.settings.hindsight.poll_s * _INTERVALS_PER_IDLE)
+
+    async def finish(self, until: float) -> None:
+        """Send what can be sent until the monotonic time `until`; the rest goes on at the next start."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.deliverer.run)
+            with anyio.move_on_after(max(0.0, until - time.monotonic())):
+                while not await self._is_at_rest():
+                    with anyio.move_on_after(_FINISH_POLL_S):
+                        await self.deliverer.changed()
+            tasks.cancel_scope.cancel()
+        await self.client.close()
+
+    async def _is_at_rest(self) -> bool:
+        while await self.retainer.step():
+            pass
+        await self.deliverer.take_in()
+        return self.deliverer.is_at_rest()
+
+    async def settle(self, stream_ids: frozenset[int] | None) -> None:
+        """Plan all that is captured of these sessions, or of any, and wait until it is delivered."""
+        self.retainer.force(stream_ids)
+        self.poke()
+        self.deliverer.look_now()
+        while not await self._is_settled(stream_ids):
+            with anyio.move_on_after(_FINISH_POLL_S):
+                await self.deliverer.changed()
+
+    async def _is_settled(self, stream_ids: frozenset[int] | None) -> bool:
+        waiting = self.retainer.queue.all()
+        if any(one.forced for one in waiting if stream_ids is None or one.stream_id in stream_ids):
+            return False
+        await self.deliverer.take_in()
+        return self.deliverer.is_settled(stream_ids)
+
+    async def retry(self, delivery_ids: tuple[int, ...]) -> int:
+        """Deliver again what was set aside; returns how many documents that is."""
+
+        def work(connection: Connection) -> tuple[int, list[tuple[int, Head]]]:
+            before = outbox.set_aside_rows(connection, NAME, delivery_ids)
+            return outbox.retry(connection, self.to, [head.id for _, head in before]), before
+
+        done, rows = await self.database.write(work)
+        self.deliverer.put_back(rows)
+        return done
+
+    async def backfill(self, stream_ids: tuple[int, ...]) -> None:
+        """Retain sessions from their beginning; what the server has of them is not sent again."""
+        for stream_id in stream_ids:
+            self.survey.ask_again(stream_id)
+            await self.retainer.load_stream(stream_id)
+        self.poke()
+
+    async def state(self) -> dict[str, Any]:
+        """Return what `status` says of this memory."""
+        counts = await self.database.read(lambda c: outbox.counts(c, NAME))
+        now = time.monotonic()
+        circuit = self.deliverer.circuit
+        found: dict[str, Any] = {
+            "url": self.client.url,
+            "server_version": self.version,
+            "circuit": circuit.state(now),
+            "retry_in_s": round(max(0.0, circuit.until - now), 1) if circuit.until else None,
+            "detail": circuit.detail or None,
+            "documents": counts,
+        }
+        if circuit.paused:
+            found["state"] = "paused"
+        elif circuit.until:
+            found["state"] = "degraded"
+        return found
+
+    def troubles(self) -> list[str]:
+        """Say in plain words what is wrong."""
+        found = []
+        circuit = self.deliverer.circuit
+        if circuit.paused:
+            found.append(f"{NAME} is paused: {circuit.paused}")
+        elif circuit.until:
+            found.append(f"{NAME} is down: {circuit.detail}; what is pending is kept")
+        if self.version is not None and _is_old(self.version):
+            found.append(
+                f"the Hindsight server is version {self.version}: before 0.8.6 a lost answer can cost a"
+                " second extraction"
+            )
+        return found
+
+
+async def open_remote(
+    settings: Settings, database: Database, announce: Callable[[], None], log: Log
+) -> Remote:
+    """Build the remote memory, on the state as the last process left it."""
+    chosen = settings.hindsight
+    to = Address(NAME, chosen.url)
+    token = Token(chosen.token, chosen.token_file)
+    client = Client(chosen.url, token, chosen.request_timeout_s, chosen.max_parallel + 2)
+    outgoing = Outgoing(to, settings, lambda generation_id: survey.covered(generation_id))
+    since, backfilled = await database.write(lambda c: _begin(c, outgoing))
+    survey = Survey(
+        database,
+        client,
+        NAME,
+        lambda c, stream_id: _known(c, outgoing, stream_id),
+        cutoff(since, chosen.backfill),
+        backfilled,
+        lambda: deliverer.announce(),
+    )
+    retainer = _retainer(settings, database, outgoing, survey, lambda: deliverer.announce(), log)
+
+    def surveyed(stream_id: int, starts: Starts | None) -> None:
+        retainer.admit(stream_id, starts)
+        remote.poke()
+
+    deliverer = Deliverer(
+        database,
+        client,
+        to,
+        survey,
+        Missions(database, client, settings.bank.mission, settings.bank.retain_mission, log),
+        Told(announce, surveyed),
+        log,
+        max_parallel=chosen.max_parallel,
+        poll_s=chosen.poll_s,
+    )
+    remote = Remote(database, settings, client, outgoing, survey, retainer, deliverer)
+    return remote
+
+
+def _retainer(
+    settings: Settings,
+    database: Database,
+    outgoing: Outgoing,
+    survey: Survey,
+    announce: Callable[[], None],
+    log: Log,
+) -> Retainer:
+    chosen = settings.hindsight
+    retention = Retention(
+        memory=NAME,
+        hosts=HOSTS,
+        policy=settings.retain,
+        limits=Limits(),
+        project_of=project_name,
+        outbox=outgoing,
+    )
+    queue = Queue(
+        chosen.idle_s,
+        chosen.max_behind_s,
+        chosen.max_behind_tokens * _BYTES_PER_TOKEN,
+        chosen.idle_s / _INTERVALS_PER_IDLE,
+    )
+    return Retainer(database, retention, queue, log, announce, survey)
+
+
+def _begin(connection: Connection, outgoing: Outgoing) -> tuple[float, list[int]]:
+    """Bring the state in line with the configuration; returns since when there is one, and who is whole.
+
+    What is unsettled goes to the server and, where no document was ever accepted, to the bank of today.
+    """
+    to = outgoing.to
+    connection.execute(
+        "INSERT OR IGNORE INTO memory_since (memory, since) VALUES (?, ?)", (to.memory, time.time())
+    )
+    outbox.move_to(connection, to)
+    for stream_id, bank in banks.unconfirmed(connection, to.memory):
+        wanted = outgoing.bank_wanted(connection, stream_id)
+        if wanted != bank:
+            outbox.rebank(connection, to, stream_id, wanted)
+    manual.pass_over(connection, to.memory)
+    since = connection.execute(
+        "SELECT since FROM memory_since WHERE memory = ?", (to.memory,)
+    ).fetchone()[0]
+    whole = connection.execute(
+        "SELECT stream_id FROM session_pin WHERE memory = ? AND backfill = 1", (to.memory,)
+    ).fetchall()
+    return since, [row[0] for row in whole]
+
+
+def _known(connection: Connection, outgoing: Outgoing, stream_id: int) -> Known:
+    row = connection.execute(
+        "SELECT session_id, kind, mode FROM stream WHERE id = ?", (stream_id,)
+    ).fetchone()
+    return Known._make((*row, outgoing.bank_of(connection, stream_id)))
+
+
+def _is_old(version: str) -> bool:
+    parts = version.split(".")[: len(_OLDEST)]
+    return all(part.isdecimal() for part in parts) and tuple(map(int, parts)) < _OLDEST
