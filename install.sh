@@ -326,8 +326,7 @@ activate() {
     stop_all
     point_current_to "$name"
     [ -z "$no_start" ] || return 0
-    start "$current"
-    await
+    start_and_wait
 }
 
 keep_what_was() {
@@ -360,8 +359,9 @@ start() { # environment
     fi
 }
 
-await() {
-    found=$(service "$current" wait "$version" --timeout 30)
+start_and_wait() { # both say why themselves when they fail
+    start "$current" || exit 1
+    found=$(service "$current" wait "$version" --timeout 30) || exit 1
 }
 
 roll_back() {
@@ -397,6 +397,8 @@ on_exit() { # every way out ends here, signals included
     rc=$?
     trap - EXIT
     set +e
+    # Whatever a command of ours ended with, a failure that is undone is 1; above 128 are signals.
+    [ -z "$stage" ] || [ "$rc" -gt 128 ] || rc=1
     case $stage in
     building) rm -rf "$new" ;;
     activating) roll_back ;;
@@ -523,8 +525,7 @@ refresh() { # the same version again: mend what is not as it should be, and chan
         if [ -n "$changed" ] || ! found=$(service "$current" wait "$version" --timeout 2 2>/dev/null); then
             changed=yes
             stop_all
-            start "$current"
-            await
+            start_and_wait
         fi
     fi
     if [ -z "$changed" ]; then
