@@ -150,6 +150,13 @@ def action_of(block: Block, policy: RetainPolicy | None = None) -> str:
         ({"query": "\n first \nsecond"}, "first"),
         ({"name": "n", "id": "i"}, "n"),
         ({"id": "i"}, "i"),
+        ({"command": "ls", "description": "List files"}, "ls"),
+        (
+            {"description": "Count nests", "prompt": "Count them", "subagent_type": "x"},
+            "Count nests",
+        ),
+        ({"skill": "review", "args": "x"}, "review"),
+        ({"description": "d", "subject": "Mend it"}, "Mend it"),
         ({"command": "x" * 101}, "x" * 99 + "…"),
         ({"command": "x" * 100}, "x" * 100),
         ({"prompt": "unknown"}, ""),

@@ -32,6 +32,9 @@ class _Targets(msgspec.Struct):
     url: Any = None
     name: Any = None
     id: Any = None
+    skill: Any = None
+    subject: Any = None
+    description: Any = None
 
 
 _decode_targets = msgspec.json.Decoder(_Targets).decode
