@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,10 @@ _MINUTE_S = 60
 _HOUR_S = 3600
 _DAY_S = 86_400
 _COLORS = {"green": "32", "yellow": "33", "red": "31", "bold": "1", "dim": "2", "cyan": "36"}
+
+_COMMANDING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def print_json(value: object) -> None:
@@ -127,10 +132,10 @@ def _plain(cell: object) -> Any:
 
 
 def harmless(text: str) -> str:
-    """Return a text without the control characters that would command the terminal."""
+    """Return a text without the control characters that would command the terminal or turn its words.
+
+    What languages and emoji need stays: wide and narrow spaces, and the joiners between characters.
+    """
     if text.isprintable():
         return text
-    return "".join(
-        character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for character in text
-    )
+    return _COMMANDING.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
