@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+TagsMatch = Literal["any", "all", "any_strict", "all_strict"]
+"""How tags narrow: any or all of them; what has no tags at all counts too, unless it is strict."""
+
 Commit = Callable[[sqlite3.Connection], None]
 """The caller's own bookkeeping, run inside the transaction in which the memory takes the items."""
 
@@ -62,6 +65,7 @@ class RetainResult:
     """What one execution did: ids, sizes and counts, never content.
 
     `processed_content_tokens` follows R3: None is no signal, 0 nothing changed, N only N tokens.
+    `submitted_chars` is the length of what was handed over, context not counted.
     """
 
     execution_id: str
@@ -79,6 +83,7 @@ class RetainResult:
     llm_input_tokens: int
     llm_output_tokens: int
     folded_with: tuple[str, ...] | None = None
+    submitted_chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +102,16 @@ class Filters:
     since: str | None = None
     until: str | None = None
     exclude_sessions: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    tags_match: TagsMatch = "any_strict"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One result: redacted text, where it was said, and a score where higher is better."""
+    """One result: redacted text, where it was said, and a score where higher is better.
+
+    `context`, `tags` and `metadata` are those of the document that it is in.
+    """
 
     text: str
     snippet: str
@@ -113,6 +123,9 @@ class Found:
     role: str | None
     timestamp: str | None
     score: float
+    context: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

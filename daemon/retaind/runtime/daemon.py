@@ -29,6 +29,7 @@ from retaind.runtime.control_socket import listen
 from retaind.runtime.engine import Engine
 from retaind.runtime.events import Events
 from retaind.runtime.footprint import give_back
+from retaind.runtime.local import local_limits
 from retaind.runtime.lifecycle import (
     ClockGap,
     notify,
@@ -114,7 +115,7 @@ def _wire(
     log = logger()
     events = Events()
     results = Results(database, events, settings.hooks.post_retain, log.warning)
-    memory = LocalMemory(database)
+    memory = LocalMemory(database, local_limits(settings))
     admission = Admission(settings.exclusion, project_name)
     capture = Capture(database, admission)
     retention = Retention(

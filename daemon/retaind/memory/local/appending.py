@@ -85,7 +85,8 @@ class Appending:
         fresh = passages.exchange(connection, self.document.id, start, end, wanted)
         frames.append(connection, self.document.id, chars, added)
         passages.insert(connection, self.document.id, fresh, text, start)
-        documents.put_chunks(connection, self.document.id, [(one.start, one.hash) for one in run])
+        places = [(one.start, one.hash) for one in run]
+        documents.put_chunks(connection, self.document.id, places, self.limits)
         self.settled += len(run)
         grown = replace(
             self.document,

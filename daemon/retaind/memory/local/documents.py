@@ -25,6 +25,13 @@ class Limits:
     count: Callable[[str], int] = tokens
     """Counts the tokens of a text."""
     tokenizer: str = "bytes/4"
+    extractor: Literal["index", "llm"] = "index"
+    """With `llm`, chunks wait for a model that says which facts are in them."""
+
+    @property
+    def is_extracted_later(self) -> bool:
+        """Whether a chunk is stored before it is extracted."""
+        return self.extractor == "llm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +200,46 @@ def stored_chunks(connection: sqlite3.Connection, document: Document) -> list[St
 
 
 def put_chunks(
-    connection: sqlite3.Connection, document_id: int, chunks: Iterable[tuple[int, bytes]]
+    connection: sqlite3.Connection,
+    document_id: int,
+    chunks: Sequence[tuple[int, bytes]],
+    limits: Limits,
 ) -> None:
-    """Write the start and hash of chunks; one that begins at the same place is replaced."""
-    connection.executemany(
-        "INSERT OR REPLACE INTO local_chunk (document_id, start, hash) VALUES (?, ?, ?)",
-        [(document_id, start, hash_) for start, hash_ in chunks],
+    """Write the start and hash of chunks, in order.
+
+    One that begins at the same place is replaced; if it is another one, what was found in it goes.
+    """
+    if not chunks:
+        return
+    known = dict(
+        connection.execute(
+            "SELECT start, hash FROM local_chunk WHERE document_id = ? AND start BETWEEN ? AND ?",
+            (document_id, chunks[0][0], chunks[-1][0]),
+        ).fetchall()
     )
+    for start, hash_ in chunks:
+        if known.get(start, hash_) != hash_:
+            passages.delete_facts(connection, document_id, start, start + 1)
+    pending = limits.is_extracted_later
+    connection.executemany(
+        "INSERT INTO local_chunk (document_id, start, hash, pending) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (document_id, start) DO UPDATE SET (hash, pending) ="
+        " (excluded.hash, excluded.pending) WHERE hash <> excluded.hash",
+        [(document_id, start, hash_, pending) for start, hash_ in chunks],
+    )
+
+
+def move_chunk(
+    connection: sqlite3.Connection, chunk: StoredChunk, document_id: int, start: int
+) -> None:
+    """Let a chunk stand in another document, with what was found in it, or is still to be."""
+    connection.execute(
+        "INSERT OR REPLACE INTO local_chunk (document_id, start, hash, pending)"
+        " SELECT ?, ?, hash, pending FROM local_chunk WHERE document_id = ? AND start = ?",
+        (document_id, start, chunk.document_id, chunk.start),
+    )
+    passages.move_facts(connection, chunk, document_id, start)
+    drop_chunk(connection, chunk)
 
 
 def drop_chunk(connection: sqlite3.Connection, chunk: StoredChunk) -> None:
@@ -244,6 +284,7 @@ def cover(
 
 def erase(connection: sqlite3.Connection, document: Document) -> None:
     """Delete a document with all that hangs on it."""
+    passages.delete_facts(connection, document.id, 0, document.chars)
     passages.delete(connection, document.id, 0, document.chars)
     for statement in _ERASE:
         connection.execute(statement, (document.id,))

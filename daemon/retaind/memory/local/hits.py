@@ -21,8 +21,9 @@ _NARROWED: Final = (
     " WHERE {conditions} AND local_index MATCH :match"
 )
 _BEST: Final = (
-    "SELECT p.id, p.document_id, p.start, p.chars, p.role, p.turn, p.time,"
-    " d.source_id, s.session_id, s.stream, s.host, s.kind, s.project, best.rank FROM ("
+    "SELECT p.id, p.document_id, p.start, p.chars, p.role, p.turn, p.time, p.fact,"
+    " d.source_id, s.session_id, s.stream, s.host, s.kind, s.project, best.rank,"
+    " d.context, d.tags, d.metadata FROM ("
     "  SELECT id, rank FROM ("
     "    SELECT local_index.rowid AS id, bm25(local_index, 1.0, :extra) AS rank"
     "    FROM local_index {matching} ORDER BY local_index.rowid DESC LIMIT :ranked"
@@ -35,7 +36,7 @@ _BEST: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found. `rank` is that of the index: lower is better."""
+    """A passage that was found. `rank` is that of the index: lower is better; labels are JSON."""
 
     id: int
     document_id: int
@@ -44,6 +45,7 @@ class Hit:
     role: str | None
     turn: int
     time: int | None
+    fact: str | None
     source_id: int
     session_id: str
     stream: str
@@ -51,6 +53,9 @@ class Hit:
     kind: str
     project: str | None
     rank: float
+    context: str
+    tags: str
+    metadata: str
 
     @property
     def place(self) -> Place:
@@ -75,7 +80,9 @@ def find(connection: sqlite3.Connection, match: str, limit: int, filters: Filter
 
 def texts(reader: Reader, hits: Iterable[Hit]) -> list[str]:
     """Return what was said in each hit."""
-    return [passages.plain(reader.text(one.place)) for one in hits]
+    return [
+        passages.plain(reader.text(one.place)) if one.fact is None else one.fact for one in hits
+    ]
 
 
 def _conditions(filters: Filters) -> tuple[list[str], dict[str, Any]]:
@@ -98,6 +105,7 @@ def _conditions(filters: Filters) -> tuple[list[str], dict[str, Any]]:
     one_of("s.session_id NOT IN ({0})", filters.exclude_sessions, "excluded")
     one_of("s.stream NOT IN ({0})", filters.exclude_sessions, "excluded")
     _projects(filters.projects, conditions, values)
+    _tags(filters, conditions, values)
     if filters.since is not None:
         conditions.append("p.time >= :since")
         values["since"] = bound_ms(filters.since, end=False)
@@ -105,6 +113,18 @@ def _conditions(filters: Filters) -> tuple[list[str], dict[str, Any]]:
         conditions.append("p.time <= :until")
         values["until"] = bound_ms(filters.until, end=True)
     return conditions, values
+
+
+def _tags(filters: Filters, conditions: list[str], values: dict[str, Any]) -> None:
+    wanted = tuple(dict.fromkeys(filters.tags))
+    if not wanted:
+        return
+    values |= {f"tag{at}": tag for at, tag in enumerate(wanted)}
+    names = ", ".join(f":tag{at}" for at in range(len(wanted)))
+    values["tags"] = len(wanted) if filters.tags_match.startswith("all") else 1
+    held = f"(SELECT count(DISTINCT value) FROM json_each(d.tags) WHERE value IN ({names}))"  # noqa: S608 - our own words
+    untagged = "" if filters.tags_match.endswith("_strict") else " OR d.tags = '[]'"
+    conditions.append(f"({held} >= :tags{untagged})")
 
 
 def _projects(projects: Sequence[str], conditions: list[str], values: dict[str, Any]) -> None:

@@ -173,4 +173,5 @@ class LocalMemory:
             tokenizer=self._limits.tokenizer,
             llm_input_tokens=0,
             llm_output_tokens=0,
+            submitted_chars=sum(len(one.content) for one in items),
         )

@@ -11,6 +11,9 @@ from retaind.core.words import index_text
 from retaind.memory.local import frames
 from retaind.memory.local.frames import Place, StoredChunk
 
+FACT: Final = "fact"
+"""The role of what an extractor found; nobody said it in these words."""
+
 _OPENING: Final = "[role: "
 _CLOSING: Final = ":end]"
 _JSON_PIECE: Final = re.compile(r'\\u[0-9a-fA-F]{4}|\\[nrt"/\\bf]')
@@ -85,17 +88,72 @@ def insert(
     base: int,
 ) -> None:
     """Index the passages; `text` is the document's text from `base` on."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'local_passage'")
-    next_id = (row.fetchone() or (0,))[0] + 1
+    next_id = _next_id(connection)
     rows = []
     indexed = []
     for start, chars, role, turn, time in passages:
         said = plain(text[start - base : start - base + chars])
         if said:
-            rows.append((next_id, document_id, start, chars, role, turn, time))
+            rows.append((next_id, document_id, start, chars, role, turn, time, None))
             indexed.append((next_id, *index_text(said)))
             next_id += 1
-    connection.executemany("INSERT INTO local_passage VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    _insert(connection, rows, indexed)
+
+
+def insert_facts(
+    connection: sqlite3.Connection, document_id: int, start: int, chars: int, facts: Sequence[str]
+) -> None:
+    """Index what was found in the chunk at `start`; turn and time are those of its first message."""
+    first = connection.execute(
+        "SELECT turn, time FROM local_passage WHERE document_id = ? AND start >= ? AND fact IS NULL"
+        " ORDER BY start LIMIT 1",
+        (document_id, start),
+    ).fetchone() or (0, None)
+    next_id = _next_id(connection)
+    rows = [
+        (next_id + at, document_id, start, chars, FACT, *first, fact)
+        for at, fact in enumerate(facts)
+    ]
+    _insert(connection, rows, [(next_id + at, *index_text(one)) for at, one in enumerate(facts)])
+
+
+def delete_facts(connection: sqlite3.Connection, document_id: int, start: int, end: int) -> None:
+    """Take what was found in the chunks that begin in a range out of the index."""
+    rows = connection.execute(
+        "SELECT id, fact FROM local_passage"
+        " WHERE document_id = ? AND start >= ? AND start < ? AND fact IS NOT NULL",
+        (document_id, start, end),
+    ).fetchall()
+    if rows:
+        _take_out(connection, rows)
+
+
+def move_facts(
+    connection: sqlite3.Connection, chunk: StoredChunk, document_id: int, start: int
+) -> None:
+    """Hand what was found in a chunk over to where it begins at `start` now."""
+    connection.execute(
+        "UPDATE local_passage SET document_id = ?, start = ?"
+        " WHERE document_id = ? AND start = ? AND fact IS NOT NULL",
+        (document_id, start, chunk.document_id, chunk.start),
+    )
+
+
+def _next_id(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'local_passage'")
+    return int((row.fetchone() or (0,))[0]) + 1
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    rows: Sequence[tuple[object, ...]],
+    indexed: Sequence[tuple[int, str, str]],
+) -> None:
+    connection.executemany(
+        "INSERT INTO local_passage (id, document_id, start, chars, role, turn, time, fact)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        rows,
+    )
     connection.executemany("INSERT INTO local_index (rowid, text, extra) VALUES (?, ?, ?)", indexed)
 
 
@@ -146,10 +204,17 @@ def _delete(
     connection: sqlite3.Connection, document_id: int, rows: Sequence[tuple[int, Passage]]
 ) -> None:
     reader = frames.Reader(connection)
-    said = (plain(reader.text(Place(document_id, one.start, one.chars))) for _, one in rows)
+    _take_out(
+        connection,
+        [(id_, plain(reader.text(Place(document_id, one.start, one.chars)))) for id_, one in rows],
+    )
+
+
+def _take_out(connection: sqlite3.Connection, rows: Sequence[tuple[int, str]]) -> None:
+    """Delete rows from table and index; the index must be told each text once more."""
     connection.executemany(
         "INSERT INTO local_index (local_index, rowid, text, extra) VALUES ('delete', ?, ?, ?)",
-        [(id_, *index_text(text)) for (id_, _), text in zip(rows, said, strict=True)],
+        [(id_, *index_text(text)) for id_, text in rows],
     )
     connection.executemany("DELETE FROM local_passage WHERE id = ?", [(id_,) for id_, _ in rows])
 
@@ -160,7 +225,7 @@ def in_range(
     """Return the ids and passages that begin in a range of a document, in order."""
     rows = connection.execute(
         "SELECT id, start, chars, role, turn, time FROM local_passage"
-        " WHERE document_id = ? AND start >= ? AND start < ? ORDER BY start",
+        " WHERE document_id = ? AND start >= ? AND start < ? AND fact IS NULL ORDER BY start",
         (document_id, start, end),
     )
     return [(row[0], Passage(*row[1:])) for row in rows.fetchall()]

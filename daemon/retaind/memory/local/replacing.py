@@ -64,6 +64,7 @@ class Replacing:
     claims: dict[bytes, list[StoredChunk]]
     others: tuple[Document, ...]
     target: Document | None
+    limits: Limits
     erasures: list[tuple[int, int]]
 
     @classmethod
@@ -95,6 +96,7 @@ class Replacing:
             claims=_claims(known, others),
             others=others,
             target=target,
+            limits=limits,
             erasures=[
                 (row.id, start) for row in others for start in range(0, row.chars, _ERASED_AT_ONCE)
             ],
@@ -131,7 +133,8 @@ class Replacing:
         text = "".join(one.text for one in run)
         frames.append(connection, target.id, target.chars, text)
         passages.insert(connection, target.id, fresh, text, target.chars)
-        documents.put_chunks(connection, target.id, [(one.start, one.hash) for one in run])
+        places = [(one.start, one.hash) for one in run]
+        documents.put_chunks(connection, target.id, places, self.limits)
         self.target = documents.store(
             connection,
             replace(
@@ -203,5 +206,5 @@ def _take(
     moved = passages.move(connection, stored, document_id, chunk.start, wanted)
     if not moved:
         passages.delete(connection, stored.document_id, stored.start, stored.end)
-    documents.drop_chunk(connection, stored)
+    documents.move_chunk(connection, stored, document_id, chunk.start)
     return moved

@@ -71,7 +71,7 @@ def _append(
         chunks=len(body),
     )
     documents.store(connection, grown, now)
-    documents.put_chunks(connection, document.id, [(one.start, one.hash) for one in chunks])
+    documents.put_chunks(connection, document.id, [(one.start, one.hash) for one in chunks], limits)
     documents.cover(connection, document.id, addition.ranges)
     frames.append(connection, document.id, document.chars, added)
     rows = passages.cut(said, _cuts(addition, chunks))
@@ -109,14 +109,18 @@ def _begin(
         stored = documents.store(connection, document, now)
         documents.cover(connection, stored.id, addition.ranges)
         own = passages.within(rows, run[0].start, run[-1].end)
-        _fill(connection, stored, run, own)
+        _fill(connection, stored, run, own, limits)
         found = extraction([], measured(run))
         done.append(Done(document.name, len(run), len(found.chunks), found.processed_tokens))
     return done
 
 
 def _fill(
-    connection: sqlite3.Connection, document: Document, run: list[Chunk], rows: Sequence[Passage]
+    connection: sqlite3.Connection,
+    document: Document,
+    run: list[Chunk],
+    rows: Sequence[Passage],
+    limits: Limits,
 ) -> None:
     """Write the text, chunks and passages of a new document; places are those of the addition."""
     base = run[0].start
@@ -124,7 +128,8 @@ def _fill(
     frames.append(connection, document.id, 0, text)
     if document.state == "closed":
         frames.merge(connection, document.id)
-    documents.put_chunks(connection, document.id, [(one.start - base, one.hash) for one in run])
+    places = [(one.start - base, one.hash) for one in run]
+    documents.put_chunks(connection, document.id, places, limits)
     moved = [one._replace(start=one.start - base) for one in rows] if base else rows
     passages.insert(connection, document.id, moved, text, 0)
 
