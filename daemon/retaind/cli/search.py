@@ -14,6 +14,7 @@ from retaind.cli.output import harmless, paint, print_json
 @click.option("--project", "projects", multiple=True, help="Only this project. Repeatable.")
 @click.option("--session", "sessions", multiple=True, help="Only this session. Repeatable.")
 @click.option("--role", "roles", multiple=True, help="Only what this role said. Repeatable.")
+@click.option("--tag", "tags", multiple=True, help="Only what has this tag. Repeatable.")
 @click.option("--since", help="Not before this date or time (ISO 8601, UTC).")
 @click.option("--until", help="Not after this date or time (ISO 8601, UTC).")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000))
@@ -24,6 +25,7 @@ def command(
     projects: tuple[str, ...],
     sessions: tuple[str, ...],
     roles: tuple[str, ...],
+    tags: tuple[str, ...],
     since: str | None,
     until: str | None,
     limit: int,
@@ -43,6 +45,7 @@ def command(
         roles=roles,
         since=since,
         until=until,
+        tags=tags,
     )
     with context.reader() as connection:
         found = [asdict(one) for one in search(connection, " ".join(query), limit, filters)]

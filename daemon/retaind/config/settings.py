@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from retaind.core.policy import Exclusion, RetainPolicy
+from retaind.core.policy import RECALL_PREAMBLE, Exclusion, RetainPolicy
 
 Role = Literal["user", "assistant"]
 MemoryName = Literal["local", "hindsight"]
@@ -116,12 +116,6 @@ class Bank:
     retain_mission: str = ""
 
 
-PREAMBLE = (
-    "These are memories of earlier conversations. Where they disagree, newer ones are right. "
-    "Use only what helps with the task at hand."
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Recall:
     """What is asked of a memory, and how much of the answer is given to the agent."""
@@ -133,7 +127,7 @@ class Recall:
     max_tokens: int = 1024
     """Bounds the whole block, counted as characters / 4."""
     roles: tuple[Role, ...] = ("user", "assistant")
-    preamble: str = PREAMBLE
+    preamble: str = RECALL_PREAMBLE
     budget: Literal["low", "mid", "high"] = "mid"
     types: tuple[str, ...] = ("observation",)
     tags: tuple[str, ...] = ()

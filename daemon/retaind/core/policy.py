@@ -1,11 +1,17 @@
 """What the user decided about retention, as frozen values that the configuration hands down."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 Tools = Literal["none", "summary", "full"]
 Format = Literal["text", "json", "jsonl"]
 Mode = Literal["full", "metadata", "off"]
+
+RECALL_PREAMBLE: Final = (
+    "What follows was said in earlier conversations and may help with this one."
+    " Where memories disagree, the newer one holds. Leave aside whatever does not bear on the request."
+)
+"""What opens the block of memories that an agent is given, unless the user wrote something else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from retaind.core.conversation import WRAPPER
+from retaind.core.policy import RECALL_PREAMBLE
 from retaind.core.query import CONTEXT_HEADING
 
 CHARS_PER_TOKEN: Final = 4
 
-PREAMBLE: Final = (
-    "What follows was said in earlier conversations and may help with this one."
-    " Where memories disagree, the newer one holds. Leave aside whatever does not bear on the request."
-)
 _OWN_TAG: Final = re.compile(rf"<(?=/?{WRAPPER}\b)")
 _CUT: Final = " …"
 _SHORTEST: Final = 40
@@ -68,7 +65,7 @@ def compose_query(prompt: str, turns: Sequence[tuple[str, str]], max_chars: int)
 
 
 def render_block(
-    memories: Sequence[Memory], now: str, max_tokens: int, preamble: str = PREAMBLE
+    memories: Sequence[Memory], now: str, max_tokens: int, preamble: str = RECALL_PREAMBLE
 ) -> Block:
     """Write the memories, best first, into one element of at most 4 * `max_tokens` characters.
 

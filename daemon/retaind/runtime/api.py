@@ -3,12 +3,14 @@
     GET  /                    name, version, pid, api versions
     GET  /v1/status           GET /v1/health    GET /v1/metrics
     GET  /v1/sessions         GET /v1/sessions/{id}
-    GET  /v1/search?q=        limit, host, project, since, until, role, kind, session
+    GET  /v1/search?q=        limit, host, project, since, until, role, kind, session, tag
     GET  /v1/events           NDJSON, a line per event
     POST /v1/flush            {session?, memories?, timeout_s?}
     POST /v1/reload
     POST /v1/retain           {content, document_id, memory?, context?, tags?, append?}
     POST /v1/recall           {prompt, session_id?, turns?, max_tokens?, memory?, cwd?}
+    POST /v1/retry            {deliveries?}
+    POST /v1/backfill         {session?}
 
 Unknown fields are ignored, so that older daemons understand newer clients.
 """
@@ -34,7 +36,14 @@ from retaind.errors import (
 )
 from retaind.memory.port import Filters
 from retaind.runtime.control_socket import may_ask, peer_uid
-from retaind.runtime.controls import Controls, FlushRequest, RecallRequest, RetainRequest
+from retaind.runtime.controls import (
+    BackfillRequest,
+    Controls,
+    FlushRequest,
+    RecallRequest,
+    RetainRequest,
+    RetryRequest,
+)
 from retaind.runtime.http import (
     Answer,
     Conversation,
@@ -93,6 +102,8 @@ class Api:
             "/v1/reload": {"POST": _telling(ask.reload)},
             "/v1/retain": {"POST": self._retain},
             "/v1/recall": {"POST": self._recall},
+            "/v1/retry": {"POST": self._retry},
+            "/v1/backfill": {"POST": self._backfill},
         }
 
     async def serve(self, listener: SocketListener) -> None:
@@ -179,6 +190,12 @@ class Api:
     async def _recall(self, request: Request) -> Answer:
         return json_answer(await self.controls.recall(_decoded(request, RecallRequest)))
 
+    async def _retry(self, request: Request) -> Answer:
+        return json_answer(await self.controls.retry(_decoded(request, RetryRequest)))
+
+    async def _backfill(self, request: Request) -> Answer:
+        return json_answer(await self.controls.backfill(_decoded(request, BackfillRequest)))
+
 
 def _telling(ask: Callable[[], Awaitable[object]]) -> Route:
     async def tell(_: Request) -> Answer:
@@ -218,6 +235,7 @@ def _search_terms(request: Request) -> tuple[str, int, Filters]:
         kinds=tuple(given.get("kind", ())),
         since=given.get("since", [None])[-1],
         until=given.get("until", [None])[-1],
+        tags=tuple(given.get("tag", ())),
     )
     return given["q"][-1], limit, filters
 

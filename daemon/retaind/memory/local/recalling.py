@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from retaind.core.policy import RECALL_PREAMBLE
 from retaind.core.query import Term, expression, recall_terms, spaced_expression
 from retaind.core.recall import CHARS_PER_TOKEN, Memory, render_block
 from retaind.memory.local.frames import Reader
@@ -72,11 +73,13 @@ def recall(
     max_tokens: int = 0,
     limit: int = 0,
     filters: Filters | None = None,
+    preamble: str = RECALL_PREAMBLE,
 ) -> Recalled:
     """Return what is remembered for a question or a composed query, best first.
 
     4 * `max_tokens` characters bound the whole block, `limit` the results; 0 or less is no limit. `now` is
-    in seconds since 1970. Reads only. Raises UsageError for a bound that is no time.
+    in seconds since 1970; `preamble` opens the block. Reads only. Raises UsageError for a bound that is no
+    time.
     """
     terms = _weighed(connection, recall_terms(query))
     match = _expression(terms)
@@ -88,6 +91,7 @@ def recall(
         [Memory(one.wordings, from_ms(one.hit.time), one.hit.project) for one, _ in units],
         datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC"),
         max_tokens,
+        preamble,
     )
     results = (
         found(units[place][0].hit, text, text, units[place][1]) for place, text in block.shown

@@ -1,5 +1,6 @@
 """Search: the messages in which a query's words are, with the place shown."""
 
+import json
 import sqlite3
 from typing import Final
 
@@ -49,6 +50,9 @@ def found(hit: Hit, text: str, shown: str, score: float) -> Found:
         role=hit.role,
         timestamp=from_ms(hit.time),
         score=score,
+        context=hit.context,
+        tags=tuple(json.loads(hit.tags)),
+        metadata=json.loads(hit.metadata),
     )
 
 
