@@ -7,13 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from retaind.core.policy import Exclusion
+from harness.kept import Stream, found_in, streams_in
+from retaind.core.plan import Limits
+from retaind.core.policy import Exclusion, RetainPolicy
 from retaind.db import Connection, Database, open_readonly
+from retaind.hosts import HOSTS
 from retaind.hosts.claude_code import ClaudeCode
+from retaind.memory.local import LocalMemory
 from retaind.runtime.admission import Admission
-from retaind.runtime.capture import Capture, Captured
+from retaind.runtime.capture import Capture
 from retaind.runtime.engine import Engine
+from retaind.runtime.pending import Queue
+from retaind.runtime.retain import Retainer
+from retaind.runtime.rounds import Captured
 from retaind.runtime.scan import Root
+from retaind.runtime.window import Retention
 from retaind.vault import streams
 
 
@@ -42,8 +50,11 @@ class Listener:
 class Rig:
     """A home with Claude Code's folder, and an engine that watches it by scanning."""
 
-    def __init__(self, folder: Path, exclusion: Exclusion | None = None) -> None:
+    def __init__(
+        self, folder: Path, exclusion: Exclusion | None = None, *, retaining: bool = False
+    ) -> None:
         self.folder = folder
+        self._retaining = retaining
         self.root = folder / ".claude"
         self.project = self.root / "projects" / "-home-dev-lab"
         self.project.mkdir(parents=True, exist_ok=True)
@@ -56,10 +67,25 @@ class Rig:
         admission = Admission(self._exclusion, lambda cwd: cwd.rpartition("/")[2])
         self.capture = Capture(self.database, admission)
         self.listener = Listener()
+        self.retainer = self._retainer()
+        retention = self.retainer if self._retaining else self.listener
         roots = [Root(ClaudeCode(), os.fsencode(self.root))]
-        self.engine = Engine(self.database, self.capture, lambda: roots, self.listener, 60.0)
+        self.engine = Engine(self.database, self.capture, lambda: roots, retention, 60.0)
         self._runner = asyncio.Runner()
         self._runner.run(self.capture.load())
+        self._runner.run(self.retainer.load())
+
+    def _retainer(self) -> Retainer:
+        memory = LocalMemory(self.database)
+        retention = Retention(
+            memory=memory.name,
+            hosts=HOSTS,
+            policy=RetainPolicy(),
+            limits=Limits(),
+            retain_in=memory.retain_in,
+            project_of=lambda cwd: cwd.rpartition("/")[2],
+        )
+        return Retainer(self.database, retention, Queue(2.0, 30.0), _quiet, _quiet)
 
     def stop(self) -> None:
         """Close everything without any last work, as a crash leaves it."""
@@ -74,6 +100,29 @@ class Rig:
     def settle(self) -> None:
         """Scan, and capture all that can be seen."""
         self._runner.run(self.engine.settle())
+
+    def retain(self) -> None:
+        """Retain all that is captured."""
+
+        async def work() -> None:
+            self.retainer.force(None)
+            while await self.retainer.step():
+                pass
+
+        self._runner.run(work())
+
+    def flush(self) -> None:
+        """Capture and retain all that can be seen."""
+        self.settle()
+        self.retain()
+
+    def streams(self) -> dict[str, Stream]:
+        """Return what is kept, by the file's name at the last look."""
+        return {stream.name: stream for stream in streams_in(self.database.path)}
+
+    def found(self) -> list[int]:
+        """Return the numbers of the records that a search finds, sorted, each as often as it is found."""
+        return sorted(found_in(self.database.path).elements())
 
     def hint(self, *paths: Path) -> None:
         """Tell the engine of paths, and let it work off the hints without a scan."""
@@ -115,6 +164,10 @@ class Rig:
             yield connection
         finally:
             connection.close()
+
+
+def _quiet(*_args: object, **_facts: object) -> None:
+    """Stand where logging stands."""
 
 
 def line(number: int, text: str = "said") -> bytes:

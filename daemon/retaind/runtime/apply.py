@@ -1,6 +1,5 @@
 """What a round of capture writes: one filled order becomes rows, inside the round's transaction."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +9,6 @@ from retaind.hosts.port import Place
 from retaind.runtime.admission import Admitted
 from retaind.runtime.decide import Act, Decision
 from retaind.runtime.examine import Examined, Taken
-from retaind.runtime.index import Tracked
 from retaind.runtime.scan import Root
 from retaind.vault import streams
 from retaind.vault.identity import NOTHING, Evidence
@@ -47,12 +45,6 @@ class Filled(NamedTuple):
     order: Order
     admitted: Admitted
     taken: Taken
-
-
-def append_all(connection: Connection, drained: Sequence[tuple[Tracked, Taken]]) -> None:
-    """Store what was read through held descriptors."""
-    for tracked, taken in drained:
-        store(connection, tracked.row, taken)
 
 
 def apply(connection: Connection, one: Filled, now: float) -> OpenGeneration:

@@ -8,50 +8,42 @@ and the database as they are and goes on from the committed offset.
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final
 
 import anyio
-import anyio.to_thread
 
 from retaind.core.policy import Exclusion
 from retaind.db import Connection, Database
 from retaind.failpoint import reach
 from retaind.runtime.admission import Admission, Admitted, is_settled, readmitted
-from retaind.runtime.apply import Filled, Order, Spot, append_all, apply
-from retaind.runtime.decide import Act, Decision, IsAlive, decide
-from retaind.runtime.examine import Examined, Failed, Progress, Taken, drain, examine, take
+from retaind.runtime.apply import Filled, Order, Spot, apply, store
+from retaind.runtime.decide import Act, IsAlive
+from retaind.runtime.examine import (
+    ChangedWhileReadError,
+    Examined,
+    Failed,
+    Taken,
+    drain,
+    examine,
+    has_news,
+    open_again,
+    take,
+)
 from retaind.runtime.index import Index, Tracked
 from retaind.runtime.opened import Held
+from retaind.runtime.orders import sort_out
+from retaind.runtime.patience import Patience
+from retaind.runtime.rounds import Captured, Round, Unread
 from retaind.vault import streams
 from retaind.vault.streams import OpenGeneration
 
 BATCH: Final = 8
 """Files examined together; their descriptors are open at the same time."""
 
-_HANG_S: Final = 5.0
+_READ_S: Final = 15.0
 _BLIND: Final = frozenset({"EACCES", "EPERM", "EIO", "ENOTCONN", "ESTALE", "ETIMEDOUT"})
 _SHORT_OF_DESCRIPTORS: Final = frozenset({"EMFILE", "ENFILE"})
-
-
-class Captured(NamedTuple):
-    """What a round committed for one generation; `raw` are the bytes that followed the old offset."""
-
-    tracked: Tracked
-    before: OpenGeneration | None
-    raw: tuple[tuple[int, bytes], ...]
-
-
-@dataclass(slots=True)
-class Round:
-    """What one round did, and which paths it leaves for later."""
-
-    captured: list[Captured] = field(default_factory=list)
-    claimed: set[int] = field(default_factory=set)
-    waiting: list[Spot] = field(default_factory=list)
-    again: list[Spot] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
-    hung: bytes | None = None
 
 
 class Capture:
@@ -64,11 +56,13 @@ class Capture:
         self.held = Held()
         self.counters: Counter[str] = Counter()
         self.captured_bytes = 0
-        self._workers = anyio.CapacityLimiter(4)
+        self.patience = Patience()
+        self._turn = anyio.Lock(fast_acquire=True)
 
     async def load(self) -> None:
         """Take in what the database knows; under today's rules some streams may now be off."""
         rows = await self._database.read(streams.load_open)
+        self.index, self.captured_bytes = Index(), 0
         for row in rows:
             self.index.add(row)
             self.captured_bytes += row.evidence.captured
@@ -76,72 +70,108 @@ class Capture:
 
     async def apply_rules(self, exclusion: Exclusion) -> None:
         """Go by these rules from now on; streams that they exclude give no more bytes."""
-        self.admission = replace(self.admission, exclusion=exclusion)
-        changed = readmitted(self.admission, self.index)
-        if changed:
-            rows = [row for _, row in changed]
-            await self._database.write(lambda connection: _store_modes(connection, rows))
-        for tracked, row in changed:
-            self.index.replace(tracked, row)
+        async with self._turn:
+            self.admission = replace(self.admission, exclusion=exclusion)
+            changed = readmitted(self.admission, self.index)
+            if changed:
+                rows = [row for _, row in changed]
+                await self._database.write(lambda connection: _store_modes(connection, rows))
+            for tracked, row in changed:
+                self.index.replace(tracked, row)
+                self.held.release(row.stream_id)
 
     async def round(self, spots: Sequence[Spot], is_alive: IsAlive | None) -> Round:
         """Look at a few files and commit what is new; at most `BATCH` of them.
 
         Raises DiskFull or StateError when the commit fails: nothing has moved then.
         """
-        result = Round()
-        files = await self._examined(spots, result)
-        orders = self._orders(files, {s.path: s for s in spots}, is_alive, result)
-        try:
-            filled = await anyio.to_thread.run_sync(self._fill, orders, limiter=self._workers)
-            reach("capture.read")
-            await self._commit(filled, result)
-        finally:
-            self._close_unheld(orders)
-        return result
+        async with self._turn:
+            result = Round()
+            files = await self._examined(spots, result)
+            found = sort_out(files, {s.path: s for s in spots}, self.index, is_alive)
+            result.waiting += found.waiting
+            result.claimed |= found.claimed
+            for file in found.idle:
+                file.opened.close()
+            await self._carry_out(found.orders, result)
+            return result
 
     async def drain_held(self) -> Round:
         """Read on through held descriptors whose path leads elsewhere or nowhere by now."""
-        result = Round()
-        jobs = [t for sid in self.held.stream_ids() if (t := self.index.stream(sid)) is not None]
-        drained = await anyio.to_thread.run_sync(self._drain_all, jobs, limiter=self._workers)
-        if drained:
-            await self._database.write(lambda c: append_all(c, drained))
-            for tracked, taken in drained:
-                self._settle(tracked, tracked.row, taken, result)
-        # A descriptor that can be read says nothing of the path: no stream counts as met by this.
-        result.claimed.clear()
-        return result
+        async with self._turn:
+            result = Round()
+            jobs = [t for sid in self.held.stream_ids() if (t := self.index.stream(sid))]
+            worked = await self.patience.work_off(
+                [(t.row.path, t) for t in jobs if not self.patience.is_stuck(t.row.path)],
+                lambda tracked: (tracked, has_news(self.held, tracked)),
+                _let_go,
+            )
+            for tracked, grown in worked.results:
+                while grown and await self._drain(tracked, result):
+                    pass
+            # A descriptor that can be read says nothing of the path: no stream counts as met by this.
+            result.claimed.clear()
+            return result
 
-    def _drain_all(self, jobs: Sequence[Tracked]) -> list[tuple[Tracked, Taken]]:
-        drained = []
-        for tracked in jobs:
-            try:
-                taken = drain(self.held, tracked)
-            except OSError:
-                self.counters["unreadable"] += 1
-                continue
-            if taken is not None and taken.raw:
-                drained.append((tracked, taken))
-        return drained
+    async def _drain(self, tracked: Tracked, result: Round) -> bool:
+        """Read and commit a part of what a held descriptor has; says whether there is more."""
+        worked = await self.patience.work_off(
+            [(tracked.row.path, tracked)], lambda one: drain(self.held, one), _let_go
+        )
+        taken = worked.results[0] if worked.results else None
+        if taken is None or not taken.raw:
+            return False
+        row = tracked.row
+        await self._database.write(lambda c: store(c, row, taken))
+        self._settle(tracked, row, taken, result)
+        return taken.more
+
+    async def hold_recent(self) -> None:
+        """Hold the files that were written last, as far as none is held for them yet."""
+        async with self._turn:
+            present = [t for t in self.index if t.row.source_state == "present"]
+            present = [t for t in present if t.row.mode == "full" and t.row.evidence.captured]
+            present.sort(key=lambda t: t.row.sighting.mtime_ns)
+            missing = [t for t in present[-self.held.room :] if not self.held.get(t.row.stream_id)]
+            worked = await self.patience.work_off(
+                [(t.row.path, t) for t in missing if not self.patience.is_stuck(t.row.path)],
+                lambda tracked: (tracked, open_again(tracked)),
+                lambda found: found[1].close() if found[1] else None,
+            )
+            for tracked, opened in worked.results:
+                if opened is not None:
+                    self.held.keep(tracked.row.stream_id, opened)
 
     async def _examined(self, spots: Sequence[Spot], result: Round) -> list[Examined]:
-        progress = Progress()
-        paths = [spot.path for spot in spots]
-        with anyio.move_on_after(_HANG_S) as limit:
-            await anyio.to_thread.run_sync(
-                examine, paths, self.index, progress, limiter=self._workers, abandon_on_cancel=True
-            )
-        done = list(progress.done)
-        if limit.cancelled_caught:
-            result.hung = progress.path
-            self.counters["hung"] += 1
-            seen = {one.path for one in done}
-            result.again += [s for s in spots if s.path not in seen and s.path != progress.path]
-        for failed in done:
+        worked = await self.patience.work_off(
+            [(spot.path, spot) for spot in spots],
+            lambda spot: examine(spot.path, self.index),
+            lambda one: one.opened.close() if isinstance(one, Examined) else None,
+        )
+        result.again += worked.left
+        for failed in worked.results:
             if isinstance(failed, Failed):
                 self._note_failure(failed, result)
-        return [one for one in done if isinstance(one, Examined)]
+        return [one for one in worked.results if isinstance(one, Examined)]
+
+    async def _carry_out(self, orders: Sequence[Order], result: Round) -> None:
+        stuck = None
+        try:
+            worked = await self.patience.work_off(
+                [(order.spot.path, order) for order in orders],
+                self._fill,
+                lambda one: one.order.file.opened.close(),
+                _READ_S,
+            )
+            stuck = worked.stuck
+            result.again += [order.spot for order in worked.left]
+            reach("capture.read")
+            await self._commit([one for one in worked.results if isinstance(one, Filled)], result)
+            result.again += [
+                one.order.spot for one in worked.results if isinstance(one, Unread) and one.changed
+            ]
+        finally:
+            self._close_unheld([order for order in orders if order.spot.path != stuck])
 
     def _note_failure(self, failed: Failed, result: Round) -> None:
         """Something that cannot be opened now is not gone: its stream counts as seen."""
@@ -155,40 +185,16 @@ class Capture:
         if failed.why in _BLIND:
             self.counters["unreadable"] += 1
 
-    def _orders(
-        self,
-        files: Sequence[Examined],
-        spots: dict[bytes, Spot],
-        is_alive: IsAlive | None,
-        result: Round,
-    ) -> list[Order]:
-        orders: list[Order] = []
-        taken: set[object] = set()
-        for file in files:
-            decision = decide(file, self.index, is_alive)
-            if decision.act is Act.CREATE and file.sighting.locator in taken:
-                decision = Decision(Act.ALIAS)
-            if decision.act is Act.ADOPT and decision.tracked in _adopted(orders):
-                decision = Decision(Act.CREATE, parent=decision.tracked)
-            taken.add(file.sighting.locator)
-            if decision.act is Act.WAIT:
-                result.waiting.append(spots[file.path])
-            if decision.tracked is not None:
-                result.claimed.add(decision.tracked.row.stream_id)
-            if decision.act in {Act.WAIT, Act.ALIAS}:
-                file.opened.close()
-            else:
-                orders.append(Order(spots[file.path], file, decision))
-        return orders
-
-    def _fill(self, orders: Sequence[Order]) -> list[Filled]:
-        filled = []
-        for order in orders:
-            try:
-                filled.append(self._fill_one(order))
-            except OSError:
-                self.counters["unreadable"] += 1
-        return filled
+    def _fill(self, order: Order) -> Filled | Unread:
+        """Read what an order asks for, on a worker thread."""
+        try:
+            return self._fill_one(order)
+        except ChangedWhileReadError:
+            self.counters["changed_while_read"] += 1
+            return Unread(order, changed=True)
+        except OSError:
+            self.counters["unreadable"] += 1
+            return Unread(order, changed=False)
 
     def _fill_one(self, order: Order) -> Filled:
         admitted = self._admit(order)
@@ -266,8 +272,8 @@ class Capture:
                 order.file.opened.close()
 
 
-def _adopted(orders: Sequence[Order]) -> list[Tracked | None]:
-    return [order.decision.tracked for order in orders if order.decision.act is Act.ADOPT]
+def _let_go(_: object) -> None:
+    """Do nothing about a result that nobody waits for."""
 
 
 def _store_modes(connection: Connection, rows: Sequence[OpenGeneration]) -> None:

@@ -106,7 +106,7 @@ async def _run(settings: Settings, paths: Paths, started: float) -> _Ended:
         code = _EXIT_DAMAGED
     finally:
         database.close()
-    return _Ended(code, hangs=parts.capture.counters["hung"] > 0)
+    return _Ended(code, hangs=parts.capture.patience.hangs > 0)
 
 
 def _wire(

@@ -45,9 +45,9 @@ def decide(file: Examined, index: Index, is_alive: IsAlive | None) -> Decision:
     if own is not None and own.continuity is Continuity.SAME:
         is_second_name = own.tracked.row.path != file.path and not file.renamed
         return Decision(Act.ALIAS if is_second_name else Act.CONTINUE, own.tracked)
-    if own is not None and own.tracked.row.path == file.path:
-        return Decision(Act.REWRITE, own.tracked, reason=own.continuity.value)
     here = index.at_path(file.path)
+    if own is not None and own.tracked is here:
+        return Decision(Act.REWRITE, own.tracked, reason=own.continuity.value)
     continued = [match.tracked for match in file.alike if match.continuity is Continuity.SAME]
     if here is None and not continued:
         return Decision(Act.CREATE)

@@ -5,6 +5,7 @@ the scan under way, then a part of what is due to be retained. The engine is cor
 """
 
 import os
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -14,21 +15,19 @@ import anyio
 import anyio.to_thread
 
 from retaind.core.policy import Exclusion
-from retaind.db import Connection, Database
-from retaind.errors import RetaindError
+from retaind.db import Database
+from retaind.errors import RetaindError, StateError
+from retaind.runtime.absence import note_absent
 from retaind.runtime.apply import Spot
-from retaind.runtime.capture import BATCH, Capture, Captured, Round
-from retaind.runtime.examine import is_there
+from retaind.runtime.capture import BATCH, Capture
 from retaind.runtime.merging import Merger
+from retaind.runtime.rounds import Captured, Round
 from retaind.runtime.scan import Root, Scan, scan
 from retaind.runtime.scanning import ScanRun
-from retaind.vault import streams
 
 _SCAN_SPACING_S: Final = 0.25
 _SCAN_SHARE: Final = 20
 """Scans on demand take at most this fraction of the time: 1 part in 20."""
-_HUNG_RETRY_S: Final = 60.0
-_UNSEEN_IS_GONE: Final = 2
 _RETRY_S: Final = 2.0
 
 
@@ -69,8 +68,8 @@ class Engine:
         self._merger = Merger(database)
         self._interval_s = scan_interval_s
         self._hints: dict[bytes, Spot] = {}
+        self._waiting = False
         self._run: ScanRun | None = None
-        self._hung: dict[bytes, float] = {}
         self._scan_wanted = True
         self._scan_ended = 0.0
         self._scan_took_s = 0.0
@@ -163,11 +162,26 @@ class Engine:
             busy = await self._retain_some() or busy
             busy = await self._merger.step() or busy
         except RetaindError as error:
-            self.last_error = error
-            self._retry_at = time.monotonic() + _RETRY_S
+            self._try_later(error)
+            return False
+        except sqlite3.Error as error:
+            await self._load_again(error)
             return False
         self.last_error = None
         return busy
+
+    def _try_later(self, error: RetaindError) -> None:
+        self.last_error = error
+        self._retry_at = time.monotonic() + _RETRY_S
+
+    async def _load_again(self, error: sqlite3.Error) -> None:
+        """Go by what the database says: what is in memory may have come to differ from it."""
+        why = getattr(error, "sqlite_errorname", type(error).__name__)
+        self._try_later(StateError("the database refused what was captured", why=why))
+        try:
+            await self.capture.load()
+        except RetaindError as worse:
+            self._try_later(worse)
 
     async def _retain_some(self) -> bool:
         """Retain a part of what is due; more of it while an import brings more than is retained."""
@@ -177,49 +191,61 @@ class Engine:
         return busy
 
     async def _capture_some(self) -> bool:
+        if self.capture.patience.freed():
+            self._scan_wanted = True
         if self._hints:
             spots = [self._hints.pop(path) for path in list(self._hints)[:BATCH]]
             if (await self._round(spots)).waiting:
-                self._scan_wanted = True
+                self._scan_wanted = self._waiting = True
         if self._run is not None:
             await self._go_on_with_scan(self._run)
         elif self._scan_due_in_s(time.monotonic()) <= 0:
             await self._begin_scan()
         return bool(self._hints) or self._run is not None
 
-    async def settle(self, until: float = float("inf"), *, retain: bool = False) -> None:
+    async def settle(
+        self,
+        until: float = float("inf"),
+        *,
+        retain: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Work until every byte that can be seen is captured, or until the monotonic time `until`.
 
-        With `retain`, what is captured is retained on the way, while its bytes are at hand.
+        With `retain`, what is captured is retained on the way, while its bytes are at hand. It ends
+        early once `stopped` says so.
         """
         self._scan_wanted = True
         self._scan_ended = self._scan_took_s = 0.0
         seen = self.scans + (1 if self._run is None else 2)
-        while self.scans < seen or self._hints:
+        while self.scans < seen or self._hints or self._waiting:
+            if self._waiting:
+                self._scan_ended = self._scan_took_s = 0.0
             await self._capture_some()
             if retain:
                 self._retaining.force(None)
                 await self._retain_some()
-            if time.monotonic() >= until:
+            if time.monotonic() >= until or stopped():
                 return
 
     async def _round(self, spots: Sequence[Spot]) -> Round:
-        """Capture a batch outside of a scan's verdict."""
-        now = time.monotonic()
-        ready = [spot for spot in spots if self._hung.get(spot.path, 0.0) <= now]
+        """Capture a batch outside of a scan's verdict. A file at which a thread is stuck counts as met."""
+        ready = [spot for spot in spots if not self.capture.patience.is_stuck(spot.path)]
         try:
             result = await self.capture.round(ready, None)
         except RetaindError:
             self._hints.update((spot.path, spot) for spot in ready)
             raise
+        for spot in spots:
+            tracked = self.capture.index.at_path(spot.path)
+            if tracked is not None and self.capture.patience.is_stuck(spot.path):
+                result.claimed.add(tracked.row.stream_id)
         self._absorb(result)
         if any(failed.why == "ENOENT" for failed in result.failed):
             self._absorb(await self.capture.drain_held())
         return result
 
     def _absorb(self, result: Round) -> None:
-        if result.hung is not None:
-            self._hung[result.hung] = time.monotonic() + _HUNG_RETRY_S
         for captured in result.captured:
             self.last_commit = time.monotonic()
             self._retaining.note(captured)
@@ -230,7 +256,7 @@ class Engine:
 
     async def _begin_scan(self) -> None:
         started = time.monotonic()
-        self._scan_wanted = False
+        self._scan_wanted = self._waiting = False
         self._real_roots, seen = await anyio.to_thread.run_sync(_look_around, self._roots())
         self.last_scan = seen
         self._run = ScanRun.begin(seen, self.capture.index)
@@ -250,42 +276,26 @@ class Engine:
         await self._end_scan(run)
 
     async def _end_scan(self, run: ScanRun) -> None:
+        if run.waiting:  # what replaces a file must not come before the file's last bytes
+            self._absorb(await self.capture.drain_held())
         while run.waiting:
-            batch = run.waiting[:BATCH]
+            stuck = self.capture.patience.is_stuck
+            batch = [spot for spot in run.waiting[:BATCH] if not stuck(spot.path)]
             self._absorb(await self.capture.round(batch, run.is_alive))
             del run.waiting[:BATCH]
-        await self._note_absent(run)
+        if await note_absent(self._database, self.capture, run, self._absorb):
+            self._scan_wanted = True
         self._run = None
+        if not self.scans:
+            await self.capture.hold_recent()
         self._scan_ended = time.monotonic()
         self.scans += 1
-
-    async def _note_absent(self, run: ScanRun) -> None:
-        """Count the clean scans that missed a file; the second one, and a look, make it gone."""
-        gone = []
-        for tracked in self.capture.index:
-            if run.is_alive(tracked) or tracked.row.source_state == "gone":
-                continue
-            tracked.unseen += 1
-            if tracked.unseen < _UNSEEN_IS_GONE:
-                self._scan_wanted = True
-            elif is_there(tracked.row.path) is False:
-                gone.append(tracked)
-        if not gone:
-            return
-        ids = [tracked.row.stream_id for tracked in gone]
-
-        def mark(connection: Connection) -> None:
-            for stream_id in ids:
-                streams.mark_source(connection, stream_id, "gone")
-
-        await self._database.write(mark)
-        for tracked in gone:
-            self.capture.index.replace(tracked, tracked.row._replace(source_state="gone"))
-            self.capture.held.release(tracked.row.stream_id)
 
     def oddities(self) -> Counter[str]:
         """Return what scans and rounds have counted: links, things that are no files, unreadable files."""
         counted = Counter(self.capture.counters)
+        if self.capture.patience.hangs:
+            counted["hung"] = self.capture.patience.hangs
         if self.last_scan is not None:
             counted.update(self.last_scan.oddities)
         return counted

@@ -5,8 +5,8 @@ Runs on worker threads and changes nothing shared: it reads the index, and retur
 
 import errno
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from retaind.runtime.index import Index, Tracked
@@ -19,6 +19,7 @@ from retaind.vault.identity import (
     Continuity,
     Evidence,
     continuity,
+    digest,
     extended,
     locator,
     prefix_of,
@@ -27,6 +28,8 @@ from retaind.vault.streams import Sighting
 
 READ_BYTES: Final = 8 * 1024 * 1024
 """At most this much of one file per round, so that a hot file does not starve the others."""
+
+_PROOF_BYTES: Final = 512
 
 
 class Matched(NamedTuple):
@@ -69,23 +72,12 @@ class Taken:
     more: bool = False
 
 
-@dataclass(slots=True)
-class Progress:
-    """Which path a worker is at, so that a read that hangs can be blamed on the right file."""
-
-    path: bytes | None = None
-    done: list[Examined | Failed] = field(default_factory=list)
+class ChangedWhileReadError(OSError):
+    """The file was rewritten between being compared and being read."""
 
 
-def examine(paths: Iterable[bytes], index: Index, progress: Progress) -> None:
-    """Open and compare each path; results gather in `progress`, which outlives a hang."""
-    for path in paths:
-        progress.path = path
-        progress.done.append(_examine(path, index))
-    progress.path = None
-
-
-def _examine(path: bytes, index: Index) -> Examined | Failed:
+def examine(path: bytes, index: Index) -> Examined | Failed:
+    """Open a file and compare it with what is known."""
     try:
         opened = Opened(path)
     except NotAFileError:
@@ -107,8 +99,10 @@ def _name(error: OSError) -> str:
 def _compare(path: bytes, opened: Opened, index: Index) -> Examined:
     sighting = opened.sight()
     own = index.at_locator(sighting.locator)
+    if own is not None and _is_reused(own.row.sighting, sighting):
+        own = None  # another file by the same number
     if own is not None:
-        matched = Matched(own, _continues(opened, sighting, own))
+        matched = Matched(own, continuity(opened.read_at, sighting.size, own.row.evidence))
         if matched.continuity is Continuity.SAME:
             renamed = own.row.path != path and not _names(own.row.path, sighting)
             return Examined(path, opened, sighting, matched, renamed, ())
@@ -139,25 +133,26 @@ def _names(path: bytes, sighting: Sighting) -> bool:
     return locator(status.st_dev, status.st_ino) == sighting.locator
 
 
-def _continues(opened: Opened, sighting: Sighting, own: Tracked) -> Continuity:
-    before = own.row.sighting
-    reused = None not in {before.inode_version, sighting.inode_version} and (
-        before.inode_version != sighting.inode_version
-    )
-    if reused:
-        return Continuity.REWRITTEN
-    return continuity(opened.read_at, sighting.size, own.row.evidence)
+def _is_reused(before: Sighting, now: Sighting) -> bool:
+    """Whether a file's number has been given to another file, where the system tells."""
+    versions = {before.inode_version, now.inode_version}
+    return None not in versions and len(versions) > 1
 
 
 def take(opened: Opened, known: Evidence, limit: int = READ_BYTES) -> Taken:
     """Read what follows the captured offset, up to `limit` bytes, and compress it.
 
-    Raises OSError. The caller has proved continuity on this descriptor.
+    `more` says that the limit left something. Raises OSError, and ChangedWhileReadError when the bytes
+    before the offset are not those that were captured, before or after reading: then what was read may
+    belong to another content.
     """
-    head = opened.read_at(HEAD_BYTES, 0) if known.head_bytes < HEAD_BYTES else b""
     window = min(known.captured, FRONTIER_BYTES)
     before = opened.read_at(window, known.captured - window)
-    end = min(opened.sight().size, known.captured + limit)
+    if known.captured and digest(before) != known.frontier_hash:
+        raise ChangedWhileReadError
+    proof = before[-_PROOF_BYTES:]
+    size = opened.sight().size
+    end = min(size, known.captured + limit)
     evidence = known
     raw: list[tuple[int, bytes]] = []
     while evidence.captured < end:
@@ -165,33 +160,71 @@ def take(opened: Opened, known: Evidence, limit: int = READ_BYTES) -> Taken:
         if not data:
             break
         raw.append((evidence.captured, data))
-        evidence = extended(evidence, before, data, head)
+        # While the head is short, `before` reaches back to the beginning of the file.
+        evidence = extended(evidence, before, data, before + data[:HEAD_BYTES])
         before = data if len(data) >= FRONTIER_BYTES else before + data
-    kept = tuple(blocks.compress(start, data) for start, data in raw)
     sighting = opened.sight()
-    return Taken(
-        evidence,
-        sighting,
-        kept,
-        tuple(raw),
-        more=sighting.size > evidence.captured > known.captured,
-    )
+    if not _is_as_read(opened, proof, raw):
+        raise ChangedWhileReadError
+    kept = tuple(blocks.compress(start, data) for start, data in raw)
+    return Taken(evidence, sighting, kept, tuple(raw), more=size > end)
+
+
+def _is_as_read(opened: Opened, before: bytes, raw: Sequence[tuple[int, bytes]]) -> bool:
+    """Look again where pieces meet: a file that was rewritten meanwhile would differ there."""
+    for start, data in raw:
+        seam = before + data[:_PROOF_BYTES]
+        if opened.read_at(len(seam), start - len(before)) != seam:
+            return False
+        before = data[-_PROOF_BYTES:]
+    return True
 
 
 def drain(held: Held, tracked: Tracked) -> Taken | None:
     """Read on through a held descriptor, for a stream whose path leads elsewhere or nowhere.
 
-    None when nothing is held, or what is held is no longer what was captured.
+    None when nothing is held, or it cannot be read, or it is no longer what was captured.
     """
     opened = held.get(tracked.row.stream_id)
     if opened is None:
         return None
-    sighting = opened.sight()
-    if sighting.size <= tracked.row.evidence.captured:
+    known = tracked.row.evidence
+    try:
+        size = opened.sight().size
+        if size <= known.captured:
+            return None
+        if continuity(opened.read_at, size, known) is not Continuity.SAME:
+            return None
+        return take(opened, known)
+    except OSError:
         return None
-    if continuity(opened.read_at, sighting.size, tracked.row.evidence) is not Continuity.SAME:
+
+
+def has_news(held: Held, tracked: Tracked) -> bool:
+    """Whether a held file has grown behind what is captured."""
+    opened = held.get(tracked.row.stream_id)
+    try:
+        return opened is not None and opened.sight().size > tracked.row.evidence.captured
+    except OSError:
+        return False
+
+
+def open_again(tracked: Tracked) -> Opened | None:
+    """Open the file of a stream if it still is what was captured; if not, a scan will say what it is."""
+    try:
+        opened = Opened(tracked.row.path)
+    except OSError:
         return None
-    return take(opened, tracked.row.evidence)
+    try:
+        sighting, before = opened.sight(), tracked.row.sighting
+        same_file = sighting.locator == before.locator and not _is_reused(before, sighting)
+        known = tracked.row.evidence
+        if same_file and continuity(opened.read_at, sighting.size, known) is Continuity.SAME:
+            return opened
+    except OSError:
+        pass
+    opened.close()
+    return None
 
 
 def is_there(path: bytes) -> bool | None:

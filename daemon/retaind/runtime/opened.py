@@ -87,7 +87,7 @@ class Held:
 
     def __init__(self) -> None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._room = max(2, min(_HELD_AT_MOST, (soft - _DESCRIPTORS_FOR_OTHERS) // 2))
+        self.room = max(2, min(_HELD_AT_MOST, (soft - _DESCRIPTORS_FOR_OTHERS) // 2))
         self._open: OrderedDict[int, Opened] = OrderedDict()
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class Held:
         if before is not None and before is not opened:
             before.close()
         self._open[stream_id] = opened
-        while len(self._open) > self._room:
+        while len(self._open) > self.room:
             self._open.popitem(last=False)[1].close()
 
     def release(self, stream_id: int) -> None:

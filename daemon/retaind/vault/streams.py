@@ -73,14 +73,17 @@ class OpenGeneration(NamedTuple):
 
 
 def load_open(connection: sqlite3.Connection) -> list[OpenGeneration]:
-    """Return every stream that lies in a file, with its open generation."""
+    """Return every stream that lies in a file, with its open generation.
+
+    Where several were at one path, the one that is there now comes last.
+    """
     rows = connection.execute(
         "SELECT s.id, s.public_id, g.id, g.n, s.host, s.kind, s.session_id, s.owner_session, s.path,"
         " s.cwd, s.project, s.mode, s.source_state, g.device, g.inode, g.inode_version,"
         " g.captured, g.head_bytes, g.head_hash, g.prefix_hash, g.frontier_hash,"
         " g.size, g.mtime_ns, g.ctime_ns"
         " FROM stream s JOIN generation g ON g.stream_id = s.id WHERE g.closed IS NULL AND s.kind != 'manual'"
-        " ORDER BY s.id"
+        " ORDER BY s.source_state = 'present', g.mtime_ns, s.id"
     ).fetchall()
     return [
         OpenGeneration._make(
