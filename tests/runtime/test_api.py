@@ -19,7 +19,13 @@ from retaind.errors import AlreadyRunning, Ambiguous, NotFound, RetaindError, St
 from retaind.memory.port import Filters
 from retaind.runtime.api import Api
 from retaind.runtime.control_socket import listen
-from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
+from retaind.runtime.controls import (
+    BackfillRequest,
+    Facts,
+    RecallRequest,
+    RetainRequest,
+    RetryRequest,
+)
 from retaind.runtime.events import QUEUE_LENGTH, Events
 from retaind.runtime.http import Limits
 
@@ -73,6 +79,12 @@ class FakeControls:
 
     async def recall(self, request: RecallRequest) -> Facts:
         return {"prompt": request.prompt, "turns": request.turns}
+
+    async def retry(self, request: RetryRequest) -> Facts:
+        return {"retried": len(request.deliveries)}
+
+    async def backfill(self, request: BackfillRequest) -> Facts:
+        return {"session": request.session}
 
 
 class Reply:

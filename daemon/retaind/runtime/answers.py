@@ -5,7 +5,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,18 +14,25 @@ import anyio
 from retaind import __version__
 from retaind.config import Settings, load
 from retaind.db import Connection, Database
-from retaind.errors import ConfigError, NotFound, UsageError
+from retaind.errors import ConfigError, NotFound, RetentionError, UsageError
 from retaind.memory.local import LocalMemory, search
 from retaind.memory.port import Filters
 from retaind.paths import Paths
 from retaind.runtime import recalling, report
-from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
+from retaind.runtime.controls import (
+    BackfillRequest,
+    Facts,
+    RecallRequest,
+    RetainRequest,
+    RetryRequest,
+)
 from retaind.runtime.engine import Engine
 from retaind.runtime.events import Events
 from retaind.runtime.lifecycle import notify
 from retaind.runtime.logs import logger
 from retaind.runtime.loop import FlushJob, Loop
 from retaind.runtime.manual import Kept
+from retaind.runtime.reloading import changed_sections
 from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
 from retaind.runtime.watch import Watcher
@@ -89,6 +96,14 @@ class Answers:
     def _memories(self) -> tuple[str, ...]:
         local = (_LOCAL,) if self.settings.local.enabled else ()
         return local if self.remote is None else (*local, self.remote.to.memory)
+
+    def _check(self, *names: str | None) -> None:
+        """Refuse names that are no memory's."""
+        unknown = sorted({name for name in names if name} - set(self._memories()))
+        if unknown:
+            raise UsageError(
+                f"no memory is called {', '.join(unknown)}", fix="retaind status lists them"
+            )
 
     def _import(self) -> Facts | None:
         progress = self.engine.import_progress()
@@ -179,11 +194,7 @@ class Answers:
 
     async def flush(self, target: str | None, memories: Sequence[str], timeout_s: float) -> Facts:
         """Capture and retain now; `complete` says whether all of it was done in time."""
-        unknown = set(memories) - set(self._memories())
-        if unknown:
-            raise UsageError(
-                f"no memory is called {', '.join(sorted(unknown))}", fix="retaind status lists them"
-            )
+        self._check(*memories)
         ids: frozenset[int] | None = None
         if target is not None:
             stream = await self.database.read(lambda c: self._resolve_or_none(c, target))
@@ -218,7 +229,7 @@ class Answers:
     async def reload(self) -> Facts:
         """Read the configuration again. Exclusions, scan interval and idle times apply at once."""
         fresh = await anyio.to_thread.run_sync(load, self.paths.config_file, os.environ)
-        changed = _changed(self.settings, fresh)
+        changed = changed_sections(self.settings, fresh)
         self.settings = fresh
         await self.engine.apply_rules(fresh.exclusion, fresh.watch.scan_interval_s)
         self.retainer.queue.idle_s = fresh.local.idle_s
@@ -245,23 +256,44 @@ class Answers:
 
     async def retain(self, request: RetainRequest) -> Facts:
         """Hand a text to a memory; answers the RetainResult. The text is kept in the vault as well."""
-        if request.memory not in {None, *self._memories()}:
-            raise UsageError(
-                f"no memory is called {request.memory}", fix="retaind status lists them"
-            )
+        self._check(request.memory)
+        if self.remote is not None and request.memory == self.remote.to.memory:
+            return asdict(await self.remote.retain(request))
         kept = Kept(request, self.settings, self.memory.name)
         result = await self.memory.retain([kept.item()], commit=kept.commit)
+        if self.remote is not None:
+            await self.remote.pass_over_manual()
         self.results.announce()
         return asdict(result)
 
     async def recall(self, request: RecallRequest) -> Facts:
-        """Answer as `recall --json`."""
-        return await self.database.read(
+        """Answer as `recall --json`. A remote memory that does not answer gives way to the local one."""
+        self._check(request.memory)
+        wanted = request.memory or self.settings.recall.memory
+        notice = None
+        if wanted != _LOCAL and self.remote is None:
+            notice = f"{wanted} is not configured: this is from the {_LOCAL} memory"
+        elif wanted != _LOCAL and self.remote is not None:
+            try:
+                return await self.remote.recall(request, self.settings)
+            except RetentionError as error:
+                notice = f"{error.what}: this is from the {_LOCAL} memory"
+        found = await self.database.read(
             lambda c: recalling.answer(c, request, self.settings, time.time())
         )
+        return {**found, "memory": _LOCAL, "notice": notice}
 
+    async def retry(self, request: RetryRequest) -> Facts:
+        """Deliver again what was set aside."""
+        return {"retried": await self._needed().retry(request.deliveries)}
 
-def _changed(before: Settings, after: Settings) -> list[str]:
-    """Return the sections of the settings that differ."""
-    sections = [field.name for field in fields(before) if field.name != "origins"]
-    return [name for name in sections if getattr(before, name) != getattr(after, name)]
+    async def backfill(self, request: BackfillRequest) -> Facts:
+        """Retain what was said before the remote memory was set up."""
+        target = request.session
+        stream_id = None if target is None else (await self._stream(target)).id
+        return await self._needed().backfill(stream_id)
+
+    def _needed(self) -> "Remote":
+        if self.remote is None:
+            raise UsageError("there is no remote memory", fix="set memory.hindsight.url")
+        return self.remote

@@ -41,6 +41,18 @@ class RecallRequest(msgspec.Struct, frozen=True):
     cwd: str | None = None
 
 
+class RetryRequest(msgspec.Struct, frozen=True):
+    """Deliver again what was set aside: the deliveries named, or all."""
+
+    deliveries: tuple[int, ...] = ()
+
+
+class BackfillRequest(msgspec.Struct, frozen=True):
+    """Retain what was said before a memory was set up: of a session, or of all."""
+
+    session: str | None = None
+
+
 class Controls(Protocol):
     """What the daemon can be asked. Each answer is ready to be written as JSON.
 
@@ -90,4 +102,12 @@ class Controls(Protocol):
 
     async def recall(self, request: RecallRequest) -> Facts:
         """Answer as `recall --json`."""
+        ...
+
+    async def retry(self, request: RetryRequest) -> Facts:
+        """Deliver again what was set aside; answers how many documents that is."""
+        ...
+
+    async def backfill(self, request: BackfillRequest) -> Facts:
+        """Retain what was said before a memory was set up; answers how many sessions that is."""
         ...

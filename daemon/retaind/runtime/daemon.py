@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
@@ -29,29 +29,37 @@ from retaind.runtime.control_socket import listen
 from retaind.runtime.engine import Engine
 from retaind.runtime.events import Events
 from retaind.runtime.footprint import give_back
-from retaind.runtime.local import local_limits
 from retaind.runtime.lifecycle import (
     ClockGap,
+    leave_within,
     notify,
     show_where_it_hangs,
     single_instance,
     watch_signals,
     watchdog_interval_s,
 )
+from retaind.runtime.local import local_limits
 from retaind.runtime.loop import Loop
 from retaind.runtime.pending import Queue
 from retaind.runtime.projects import project_name
 from retaind.runtime.quarantine import mark_suspect, open_database
 from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
+from retaind.runtime.retainers import Retainers
 from retaind.runtime.roots import claude_roots
 from retaind.runtime.scan import Root, watch_paths
 from retaind.runtime.watch import Watcher
 from retaind.runtime.window import Retention
 
+if TYPE_CHECKING:
+    from retaind.runtime.remote import Remote
+
 _HEARTBEAT_S: Final = 20.0
 _TIDY_S: Final = 60.0
 _TRIM_BYTES: Final = 4 << 20
+_FINISH_S: Final = 15.0
+"""By this time the daemon has stopped, also where a server answers slowly; two seconds are the local part."""
+_LAST_RESORT_S: Final = 18.0
 _EXIT_DAMAGED: Final = 1
 
 
@@ -89,27 +97,41 @@ class _Parts:
     watcher: Watcher | None
     results: Results
     answers: Answers
+    retainers: Retainers
+    remote: "Remote | None"
 
 
 async def _run(settings: Settings, paths: Paths, started: float) -> _Ended:
     database, quarantined = await anyio.to_thread.run_sync(open_database, paths)
+    parts: _Parts | None = None
     try:
-        parts = _wire(settings, paths, database, started, quarantined)
+        parts = await _wire(settings, paths, database, started, quarantined)
         await parts.capture.load()
-        await parts.retainer.load()
+        await parts.retainers.load()
         async with listen(paths.socket, paths.state_dir) as listener:
             await _serve(parts, Api(parts.answers), listener)
         code = await _finish(parts)
-    except StateDamaged as damaged:
+    except (StateDamaged, ExceptionGroup) as error:
+        damaged = _damage_in(error)
+        if damaged is None:
+            raise
         mark_suspect(paths)
         logger().error("state_damaged", why=damaged.why)
         code = _EXIT_DAMAGED
     finally:
         database.close()
-    return _Ended(code, hangs=parts.capture.patience.hangs > 0)
+    return _Ended(code, hangs=parts is not None and parts.capture.patience.hangs > 0)
 
 
-def _wire(
+def _damage_in(error: Exception) -> StateDamaged | None:
+    """Find the damage among the errors that a task group brings together."""
+    if isinstance(error, StateDamaged):
+        return error
+    inner = error.exceptions if isinstance(error, ExceptionGroup) else ()
+    return next((found for one in inner if (found := _damage_in(one))), None)
+
+
+async def _wire(
     settings: Settings, paths: Paths, database: Database, started: float, quarantined: Path | None
 ) -> _Parts:
     log = logger()
@@ -123,15 +145,26 @@ def _wire(
         hosts=HOSTS,
         policy=settings.retain,
         limits=Limits(),
-        retain_in=memory.retain_in,
         project_of=project_name,
+        retain_in=memory.retain_in,
     )
     queue = Queue(settings.local.idle_s, settings.local.max_behind_s)
     retainer = Retainer(database, retention, queue, log.error, results.announce)
+    all_of_them = {memory.name: retainer} if settings.local.enabled else {}
+    remote = None
+    if settings.hindsight.enabled:
+        # Not imported where there is none: that is 2 MiB and 50 ms of every start.
+        from retaind.runtime.remote import open_remote
+
+        remote = await open_remote(settings, database, results.announce, log.warning)
+        all_of_them[remote.to.memory] = remote.retainer
+    retainers = Retainers(all_of_them)
     roots = _Roots(settings)
     interval = settings.watch.scan_interval_s
-    engine = Engine(database, capture, roots, retainer, interval)
-    loop = Loop(engine, retainer)
+    engine = Engine(database, capture, roots, retainers, interval)
+    loop = Loop(engine, retainers)
+    if remote is not None:
+        remote.poke = engine.poke
     watcher = None
     if settings.watch.mode == "auto":
         watcher = Watcher(roots.folders, engine.hint, engine.request_scan, log.warning)
@@ -147,9 +180,12 @@ def _wire(
         events=events,
         results=results,
         started=started,
+        remote=remote,
         quarantined=quarantined,
     )
-    return _Parts(database, capture, retainer, engine, loop, watcher, results, answers)
+    return _Parts(
+        database, capture, retainer, engine, loop, watcher, results, answers, retainers, remote
+    )
 
 
 class _Roots:
@@ -175,6 +211,7 @@ async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
     stopping = anyio.Event()
 
     def stop() -> None:
+        leave_within(_LAST_RESORT_S)
         notify("STOPPING=1", "STATUS=stopping")
         stopping.set()
         parts.loop.stop()
@@ -189,6 +226,8 @@ async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
         tasks.start_soon(_heartbeat, parts)
         if parts.watcher is not None:
             tasks.start_soon(parts.watcher.run)
+        if parts.remote is not None:
+            tasks.start_soon(parts.remote.run)
         notify("READY=1", "STATUS=watching")
         log.info("ready", sessions=len(parts.capture.index), pid=os.getpid())
         await parts.loop.run()
@@ -233,6 +272,8 @@ async def _finish(parts: _Parts) -> int:
     """Take what is still on disk, as far as the deadline allows; the rest is there at the next start."""
     started = time.monotonic()
     left = await parts.loop.finish()
+    if parts.remote is not None:
+        await parts.remote.finish(started + _FINISH_S)
     notify("STATUS=stopped")
     logger().info("stopped", took_s=round(time.monotonic() - started, 3), pending_bytes=left)
     return 0

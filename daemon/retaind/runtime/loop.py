@@ -8,7 +8,7 @@ import anyio
 
 from retaind.errors import RetaindError, StateDamaged
 from retaind.runtime.engine import Engine
-from retaind.runtime.retain import Retainer
+from retaind.runtime.retainers import Retainers
 
 _QUIET_S: Final = 0.2
 _GROUP_S: Final = 0.1
@@ -27,9 +27,9 @@ class FlushJob:
 class Loop:
     """Runs the engine's steps one after the other, so that nothing is ever cut in its middle."""
 
-    def __init__(self, engine: Engine, retainer: Retainer) -> None:
+    def __init__(self, engine: Engine, retainers: Retainers) -> None:
         self._engine = engine
-        self._retainer = retainer
+        self._retainers = retainers
         self._jobs: list[FlushJob] = []
         self._stopping = False
 
@@ -68,21 +68,27 @@ class Loop:
 
     async def _flush(self, job: FlushJob) -> None:
         try:
-            await self._engine.settle(retain=job.stream_ids is None)
-            self._retainer.force(job.stream_ids)
-            while await self._retainer.step() and not self._stopping:
+            await self._engine.settle(retain=job.stream_ids is None, stopped=lambda: self._stopping)
+            self._retainers.force(job.stream_ids)
+            while not self._stopping and await self._retainers.step():
                 pass
         except RetaindError as error:
             job.error = error
-        job.done.set()
+        if not self._stopping:
+            job.done.set()
 
     async def finish(self) -> int:
         """Take what can still be taken within two seconds; returns the bytes left for the next start."""
         started = time.monotonic()
-        await self._engine.settle(until=started + _LAST_S, retain=True)
-        self._retainer.force(None)
-        while time.monotonic() < started + _LAST_S and await self._retainer.step():
-            pass
+        try:
+            await self._engine.settle(until=started + _LAST_S, retain=True)
+            self._retainers.force_all()
+            while time.monotonic() < started + _LAST_S and await self._retainers.step():
+                pass
+        except StateDamaged:
+            raise
+        except RetaindError as error:
+            self._engine.last_error = error  # the next start goes on from what is committed
         for job in self._jobs:
             job.done.set()
-        return self._retainer.queue.bytes()
+        return self._retainers.pending_bytes()

@@ -21,9 +21,13 @@ _PARSER_VERSION: Final = 1
 class Kept:
     """A text about to be kept: what the memory is given, and what is written beside it."""
 
-    def __init__(self, request: RetainRequest, settings: Settings, memory: str) -> None:
+    def __init__(
+        self, request: RetainRequest, settings: Settings, memory: str, *, completed: bool = True
+    ) -> None:
         self._request = request
         self._memory = memory
+        self._completed = completed
+        self.stream_id = self.generation_id = 0
         self._raw = request.content.encode("utf-8", "replace")
         found = redact(request.content) if settings.retain.redact else None
         self._redacted = found.kinds if found else {}
@@ -61,6 +65,7 @@ class Kept:
             generation_id = streams.open_generation(
                 connection, stream_id, row[2] + 1, _sighting(0, now)
             )
+        self.stream_id, self.generation_id = stream_id, generation_id
         end = start + len(self._raw)
         self._store(connection, generation_id, start, end, now)
         streams.touch(connection, stream_id, end, now)
@@ -74,7 +79,7 @@ class Kept:
         streams.append(connection, generation_id, pieces, evidence, _sighting(end, now))
         cursor = cursors.load(connection, self._memory, generation_id)
         counts = Counts(records=1, messages=1, planned=1)
-        moved = cursor.moved(end, b"", counts, self._redacted)
+        moved = cursor.moved(end, b"", counts, self._redacted, completed=self._completed)
         cursors.store(connection, self._memory, generation_id, moved, HOST, _PARSER_VERSION)
 
     def _new_stream(self) -> NewStream:
@@ -93,10 +98,11 @@ class Kept:
 def pass_over(connection: Connection, memory: str) -> None:
     """Account for the texts that were given to other memories than this one."""
     connection.execute(
-        "INSERT OR IGNORE INTO cursor (memory, generation_id, offset, carry, records, retained, pending,"
+        "INSERT INTO cursor (memory, generation_id, offset, carry, records, retained, pending,"
         " set_aside, dropped, redacted, messages, turns, policy_hash, parser_version)"
         " SELECT ?, g.id, g.captured, x'', 1, 0, 0, 0, '{\"other_memory\": 1}', '{}', 1, 0, ?, ?"
-        " FROM generation g JOIN stream s ON s.id = g.stream_id WHERE s.host = ? AND g.captured > 0",
+        " FROM generation g JOIN stream s ON s.id = g.stream_id WHERE s.host = ? AND g.captured > 0"
+        " ON CONFLICT (memory, generation_id) DO UPDATE SET offset = max(offset, excluded.offset)",
         (memory, HOST, _PARSER_VERSION, HOST),
     )
 

@@ -5,7 +5,6 @@ count a document's records as pending until it is settled.
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -64,8 +63,8 @@ def put(
     generation_id: int,
     bank: str,
     made: Made,
-) -> None:
-    """Store a document that is to be delivered, each time under another operation id."""
+) -> int:
+    """Store a document that is to be delivered, each time under another operation id; returns its row."""
     payload = made.payload
     attempt = (
         1
@@ -75,7 +74,7 @@ def put(
         ).fetchone()[0]
     )
     name = operation_id(to.url, bank, payload.document_id, payload.hash, attempt)
-    connection.execute(
+    row = connection.execute(
         "INSERT INTO delivery (memory, stream_id, generation_id, start, end, document_id, url, bank, state,"
         " attempt, operation_id, payload_hash, payload, spans, records, tokens, created)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'planned', ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -85,6 +84,7 @@ def put(
             made.records, made.tokens, time.time(),
         ),
     )  # fmt: skip
+    return int(row.lastrowid or 0)
 
 
 def unsettled(connection: Connection, memory: str, after: int) -> list[tuple[int, Head]]:
@@ -124,7 +124,7 @@ def complete(connection: Connection, memory: str, one: Delivery) -> None:
     """Settle a row: its records are retained, its payload is freed, and its result is written."""
     _set_state(connection, one.id, "completed")
     _free(connection, one.id)
-    _count(connection, memory, one.generation_id, one.records, "pending", "retained")
+    recount(connection, memory, one.generation_id, one.records, "pending", "retained")
     result = _result(memory, one, error=None)
     connection.execute(
         "INSERT INTO result (memory, created, body, hooked) VALUES (?, ?, ?, 0)",
@@ -135,7 +135,7 @@ def complete(connection: Connection, memory: str, one: Delivery) -> None:
 def set_aside(connection: Connection, memory: str, one: Delivery, why: str) -> None:
     """Settle a row that the server will not take: listed, counted, and there to be tried again."""
     _set_state(connection, one.id, "set_aside", why)
-    _count(connection, memory, one.generation_id, one.records, "pending", "set_aside")
+    recount(connection, memory, one.generation_id, one.records, "pending", "set_aside")
     result = _result(memory, one, error=why)
     connection.execute(
         "INSERT INTO result (memory, created, body, hooked) VALUES (?, ?, ?, 0)",
@@ -148,7 +148,7 @@ def again(connection: Connection, to: Address, one: Delivery) -> None:
     attempt = one.attempt + 1
     connection.execute(
         "UPDATE delivery SET state = 'planned', attempt = ?, operation_id = ? WHERE id = ?",
-        (attempt, _operation(connection, to.url, one.bank, one.id, attempt), one.id),
+        (attempt, operation_of(connection, to.url, one.bank, one.id, attempt), one.id),
     )
 
 
@@ -168,95 +168,10 @@ def split(connection: Connection, to: Address, one: Delivery) -> bool:
     return True
 
 
-def retry(connection: Connection, to: Address, delivery_ids: Sequence[int]) -> int:
-    """Plan rows that were set aside anew, each under another operation id; returns how many there were."""
-    done = 0
-    for delivery_id in delivery_ids:
-        row = connection.execute(
-            "SELECT generation_id, records, bank, attempt FROM delivery"
-            " WHERE id = ? AND memory = ? AND state = 'set_aside'",
-            (delivery_id, to.memory),
-        ).fetchone()
-        if row is None:
-            continue
-        generation_id, records, bank, attempt = row
-        connection.execute(
-            "UPDATE delivery SET state = 'planned', url = ?, attempt = ?, operation_id = ?, error = NULL,"
-            " settled = NULL WHERE id = ?",
-            (
-                to.url, attempt + 1,
-                _operation(connection, to.url, bank, delivery_id, attempt + 1), delivery_id,
-            ),
-        )  # fmt: skip
-        _count(connection, to.memory, generation_id, records, "set_aside", "pending")
-        done += 1
-    return done
-
-
-def set_aside_rows(
-    connection: Connection, memory: str, delivery_ids: Sequence[int]
-) -> list[tuple[int, Head]]:
-    """Return (stream, head) of rows that were set aside: of those named, or of all."""
-    rows = connection.execute(
-        "SELECT stream_id, generation_id, start, id FROM delivery"
-        " WHERE memory = ? AND state = 'set_aside' ORDER BY id",
-        (memory,),
-    ).fetchall()
-    wanted = set(delivery_ids)
-    return [(row[0], Head(*row[1:])) for row in rows if not wanted or row[3] in wanted]
-
-
-def counts(connection: Connection, memory: str) -> dict[str, int]:
-    """Return how many documents are in each state."""
-    found = dict.fromkeys(("planned", "accepted", "completed", "set_aside"), 0)
-    rows = connection.execute(
-        "SELECT state, count(*) FROM delivery WHERE memory = ? GROUP BY state", (memory,)
-    ).fetchall()
-    return found | dict(rows)
-
-
-def move_to(connection: Connection, to: Address) -> int:
-    """Send what is unsettled to the server that is configured now; returns how many rows that changes.
-
-    An old address answers no more, or is the same server by another name; either way the document's id
-    keeps it from being there twice.
-    """
-    rows = connection.execute(
-        "SELECT id, bank, attempt FROM delivery"
-        " WHERE memory = ? AND state IN ('planned', 'accepted') AND url != ?",
-        (to.memory, to.url),
-    ).fetchall()
-    for delivery_id, bank, attempt in rows:
-        _readdress(connection, to, delivery_id, bank, attempt)
-    return len(rows)
-
-
-def rebank(connection: Connection, to: Address, stream_id: int, bank: str) -> None:
-    """Give a session another bank, as long as the one that it had has never accepted a document."""
-    connection.execute(
-        "UPDATE session_pin SET bank = ? WHERE memory = ? AND stream_id = ?",
-        (bank, to.memory, stream_id),
-    )
-    rows = connection.execute(
-        "SELECT id, attempt FROM delivery WHERE memory = ? AND stream_id = ? AND bank != ?"
-        " AND state IN ('planned', 'accepted', 'set_aside')",
-        (to.memory, stream_id, bank),
-    ).fetchall()
-    for delivery_id, attempt in rows:
-        _readdress(connection, to, delivery_id, bank, attempt)
-
-
-def _readdress(
-    connection: Connection, to: Address, delivery_id: int, bank: str, attempt: int
-) -> None:
-    connection.execute(
-        "UPDATE delivery SET url = ?, bank = ?, operation_id = ?,"
-        " state = CASE state WHEN 'accepted' THEN 'planned' ELSE state END WHERE id = ?",
-        (to.url, bank, _operation(connection, to.url, bank, delivery_id, attempt), delivery_id),
-    )
-
-
-def _operation(connection: Connection, url: str, bank: str, delivery_id: int, attempt: int) -> str:
+def operation_of(
+    connection: Connection, url: str, bank: str, delivery_id: int, attempt: int
+) -> str:
+    """Name the operation that delivers a row to this address, at this attempt."""
     document, payload_hash = connection.execute(
         "SELECT document_id, payload_hash FROM delivery WHERE id = ?", (delivery_id,)
     ).fetchone()
@@ -277,7 +192,7 @@ def _free(connection: Connection, delivery_id: int) -> None:
     )
 
 
-def _count(
+def recount(
     connection: Connection, memory: str, generation_id: int, records: int, out: str, into: str
 ) -> None:
     """Move records from one of a cursor's counts to another."""

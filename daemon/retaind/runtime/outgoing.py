@@ -1,6 +1,6 @@
 """What a window puts into the outbox: documents of a session, for the bank that the session belongs to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,11 +20,11 @@ from retaind.vault import streams
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Stores the documents of windows as deliveries. `held` says what the server turned out to have."""
+    """Stores the documents of windows as deliveries. `held` is what the server turned out to have."""
 
     to: Address
     settings: Settings
-    held: Callable[[int], Sequence[Range]]
+    held: Mapping[int, Sequence[Range]]
 
     @property
     def cadence(self) -> Cadence | None:
@@ -36,7 +36,7 @@ class Outgoing:
 
     def covered(self, generation_id: int) -> Sequence[Range]:
         """Return the bytes of a generation that the server has, although nothing here says so."""
-        return self.held(generation_id)
+        return self.held.get(generation_id, ())
 
     def put(
         self,

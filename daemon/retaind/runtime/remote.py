@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -10,11 +11,15 @@ import anyio
 from retaind.config import Settings
 from retaind.core.plan import Limits
 from retaind.db import Connection, Database
-from retaind.errors import RetentionError
+from retaind.errors import MemoryDown, RetentionError
 from retaind.hosts import HOSTS
 from retaind.memory.hindsight import NAME, Client, Token
-from retaind.runtime import banks, manual, outbox
-from retaind.runtime.deliver import Deliverer, Log, Told
+from retaind.memory.port import RetainResult
+from retaind.runtime import backfill, banks, deliveries, manual, outbox, remote_recall, texts
+from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
+from retaind.runtime.coverage import Range
+from retaind.runtime.deliver import Deliverer
+from retaind.runtime.handover import Handover, Log
 from retaind.runtime.missions import Missions
 from retaind.runtime.outbox import Address, Head
 from retaind.runtime.outgoing import Outgoing
@@ -30,6 +35,8 @@ _BYTES_PER_TOKEN: Final = 4
 _OLDEST: Final = (0, 8, 6)
 """From this version on a server knows an operation by the id that it is given."""
 _FINISH_POLL_S: Final = 0.5
+_TEXT_S: Final = 100.0
+"""So long a text's result is waited for; afterwards it is on its way."""
 
 
 @dataclass(slots=True)
@@ -63,6 +70,11 @@ class Remote:
                 self.version = await self.client.version()
             except RetentionError:
                 await anyio.sleep(self.settings.hindsight.poll_s * _INTERVALS_PER_IDLE)
+
+    def admit(self, stream_id: int, starts: Starts | None) -> None:
+        """Go on with a session, now that it is known what the server has of it."""
+        self.retainer.admit(stream_id, starts)
+        self.poke()
 
     async def finish(self, until: float) -> None:
         """Send what can be sent until the monotonic time `until`; the rest goes on at the next start."""
@@ -101,23 +113,56 @@ class Remote:
         """Deliver again what was set aside; returns how many documents that is."""
 
         def work(connection: Connection) -> tuple[int, list[tuple[int, Head]]]:
-            before = outbox.set_aside_rows(connection, NAME, delivery_ids)
-            return outbox.retry(connection, self.to, [head.id for _, head in before]), before
+            before = deliveries.set_aside_rows(connection, NAME, delivery_ids)
+            return deliveries.retry(connection, self.to, [head.id for _, head in before]), before
 
         done, rows = await self.database.write(work)
         self.deliverer.put_back(rows)
         return done
 
-    async def backfill(self, stream_ids: tuple[int, ...]) -> None:
-        """Retain sessions from their beginning; what the server has of them is not sent again."""
-        for stream_id in stream_ids:
-            self.survey.ask_again(stream_id)
-            await self.retainer.load_stream(stream_id)
+    async def backfill(self, stream_id: int | None) -> dict[str, int]:
+        """Retain a session, or all, from the beginning; what the server has of it is not sent again.
+
+        A session of which documents are on their way has to wait until they have arrived.
+        """
+        found = await self.database.read(lambda c: backfill.skipped(c, NAME, stream_id))
+        begun = set()
+        for one in found:
+            if one.waits:
+                continue
+            await self.database.write(partial(backfill.begin, memory=NAME, one=one, hosts=HOSTS))
+            self.survey.ask_again(one.stream_id)
+            await self.retainer.load_stream(one.stream_id)
+            begun.add(one.stream_id)
         self.poke()
+        return {"sessions": len(begun), "waiting": len({o.stream_id for o in found if o.waits})}
+
+    async def retain(self, request: RetainRequest) -> RetainResult:
+        """Hand over a text of the user's own, and wait a while for the server to be done with it."""
+        one = await self.database.write(lambda c: texts.put(c, request, self.outgoing))
+        self.deliverer.announce()
+        with anyio.move_on_after(_TEXT_S):
+            while await self.database.read(lambda c: outbox.load(c, one)) is not None:
+                with anyio.move_on_after(_FINISH_POLL_S):
+                    await self.deliverer.changed()
+        return await self.database.read(lambda c: texts.result(c, NAME, one))
+
+    async def pass_over_manual(self) -> None:
+        """Account for texts that were given to another memory."""
+        await self.database.write(lambda c: manual.pass_over(c, NAME))
+
+    async def recall(self, request: RecallRequest, settings: Settings) -> Facts:
+        """Answer as `recall --json`. Raises RetentionError when the server does not answer in time."""
+        circuit = self.deliverer.circuit
+        if circuit.state(time.monotonic()) == "open":
+            raise MemoryDown(f"{NAME} is {'paused' if circuit.paused else 'down'}")
+        return await remote_recall.answer(
+            self.database, self.client, self.outgoing, request, settings
+        )
 
     async def state(self) -> dict[str, Any]:
         """Return what `status` says of this memory."""
-        counts = await self.database.read(lambda c: outbox.counts(c, NAME))
+        counts = await self.database.read(lambda c: deliveries.counts(c, NAME))
         now = time.monotonic()
         circuit = self.deliverer.circuit
         found: dict[str, Any] = {
@@ -158,7 +203,8 @@ async def open_remote(
     to = Address(NAME, chosen.url)
     token = Token(chosen.token, chosen.token_file)
     client = Client(chosen.url, token, chosen.request_timeout_s, chosen.max_parallel + 2)
-    outgoing = Outgoing(to, settings, lambda generation_id: survey.covered(generation_id))
+    covered: dict[int, tuple[Range, ...]] = {}
+    outgoing = Outgoing(to, settings, covered)
     since, backfilled = await database.write(lambda c: _begin(c, outgoing))
     survey = Survey(
         database,
@@ -167,26 +213,15 @@ async def open_remote(
         lambda c, stream_id: _known(c, outgoing, stream_id),
         cutoff(since, chosen.backfill),
         backfilled,
-        lambda: deliverer.announce(),
+        covered,
     )
-    retainer = _retainer(settings, database, outgoing, survey, lambda: deliverer.announce(), log)
-
-    def surveyed(stream_id: int, starts: Starts | None) -> None:
-        retainer.admit(stream_id, starts)
-        remote.poke()
-
-    deliverer = Deliverer(
-        database,
-        client,
-        to,
-        survey,
-        Missions(database, client, settings.bank.mission, settings.bank.retain_mission, log),
-        Told(announce, surveyed),
-        log,
-        max_parallel=chosen.max_parallel,
-        poll_s=chosen.poll_s,
-    )
+    missions = Missions(database, client, settings.bank.mission, settings.bank.retain_mission, log)
+    handover = Handover(database, client, to, missions, log, chosen.poll_s)
+    deliverer = Deliverer(database, handover, survey, chosen.max_parallel, announce)
+    survey.wake = deliverer.announce
+    retainer = _retainer(settings, database, outgoing, survey, deliverer.announce, log)
     remote = Remote(database, settings, client, outgoing, survey, retainer, deliverer)
+    deliverer.surveyed = remote.admit
     return remote
 
 
@@ -225,11 +260,11 @@ def _begin(connection: Connection, outgoing: Outgoing) -> tuple[float, list[int]
     connection.execute(
         "INSERT OR IGNORE INTO memory_since (memory, since) VALUES (?, ?)", (to.memory, time.time())
     )
-    outbox.move_to(connection, to)
+    deliveries.move_to(connection, to)
     for stream_id, bank in banks.unconfirmed(connection, to.memory):
         wanted = outgoing.bank_wanted(connection, stream_id)
         if wanted != bank:
-            outbox.rebank(connection, to, stream_id, wanted)
+            deliveries.rebank(connection, to, stream_id, wanted)
     manual.pass_over(connection, to.memory)
     since = connection.execute(
         "SELECT since FROM memory_since WHERE memory = ?", (to.memory,)

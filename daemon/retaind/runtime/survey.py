@@ -41,7 +41,10 @@ def cutoff(since: float, backfill: str | int) -> float:
 
 
 class Survey:
-    """Finds out, and remembers, what the server has of which session. Asked by retention as its gate."""
+    """Finds out, and remembers, what the server has of which session. Asked by retention as its gate.
+
+    `covered` is filled with the ranges of each generation; `wake` is called when there is something to ask.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class Survey:
         find: Callable[[Connection, int], Known],
         before: float,
         backfilled: Collection[int],
-        wake: Callable[[], None],
+        covered: dict[int, tuple[Range, ...]],
     ) -> None:
         self._database = database
         self._client = client
@@ -59,9 +62,9 @@ class Survey:
         self._find = find
         self._before = before
         self._backfilled = set(backfilled)
-        self._wake = wake
+        self.wake: Callable[[], None] = lambda: None
         self._known: set[int] = set()
-        self._covered: dict[int, tuple[Range, ...]] = {}
+        self._covered = covered
         self.wanted: dict[int, None] = {}
 
     def admits(self, pending: Pending) -> bool:
@@ -70,16 +73,12 @@ class Survey:
             return True
         if pending.stream_id not in self.wanted:
             self.wanted[pending.stream_id] = None
-            self._wake()
+            self.wake()
         return False
 
     def is_before(self, stream_id: int, last_activity: float) -> bool:
         """Whether the session ended before the memory was set up, and nobody asked for it."""
         return last_activity < self._before and stream_id not in self._backfilled
-
-    def covered(self, generation_id: int) -> Sequence[Range]:
-        """Return the bytes that the server turned out to have."""
-        return self._covered.get(generation_id, ())
 
     def ask_again(self, stream_id: int) -> None:
         """Forget a session, which is to be retained from its beginning whatever its age."""
