@@ -428,7 +428,9 @@ enable_linger() {
     [ "$manager" = systemd ] && [ -z "$no_linger" ] || return 0
     user=$(id -un)
     [ ! -e "/var/lib/systemd/linger/$user" ] || return 0
-    if loginctl --no-ask-password enable-linger >/dev/null 2>&1; then
+    if [ -n "$dry_run" ]; then
+        act "let the service of $user linger after logout"
+    elif loginctl --no-ask-password enable-linger >/dev/null 2>&1; then
         lingering=yes
     else
         warn "retaind will stop when you log out" "systemd did not let it linger" \
@@ -496,7 +498,7 @@ install() {
     act "link $current to versions/$name" activate
     [ -n "$no_start" ] || [ -z "$dry_run" ] || act "start retaind and wait until it answers" :
     act "link $bin/retaind to $current/bin/retaind" link_command
-    act "let the service linger after logout, where systemd runs it" enable_linger
+    enable_linger
     act "write $manifest" write_manifest
     [ -n "$dry_run" ] || finish
 }
