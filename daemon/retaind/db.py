@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from retaind import schema
 from retaind.errors import DiskFull, StateDamaged, StateError, StateTooNew, StateUnwritable
+from retaind.failpoint import reach
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
@@ -68,15 +69,14 @@ class Database:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 result = work(self._writer)
-            except BaseException:
-                self._writer.execute("ROLLBACK")
-                raise
-            try:
+                reach("db.commit")
                 self._writer.execute("COMMIT")
             except BaseException:
+                # A full disk or a failed write may have ended the transaction already.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
+            reach("db.committed")
             return result
 
     async def read(self, work: Callable[[Connection], T]) -> T:
@@ -98,6 +98,7 @@ class Database:
     def _tidy(self) -> None:
         with _translated(self.path):
             self._writer.execute("PRAGMA incremental_vacuum(256)").fetchall()
+            reach("db.tidy")
             wal = self.path.with_name(self.path.name + "-wal")
             large = wal.exists() and wal.stat().st_size > _WAL_TRUNCATE_BYTES
             mode = "TRUNCATE" if large else "PASSIVE"
@@ -203,6 +204,7 @@ def _back_up(connection: Connection, path: Path, version: int) -> None:
         connection.backup(target)
     finally:
         target.close()
+    reach("db.copied")
     partial.replace(copy)
 
 
@@ -215,10 +217,13 @@ def _apply(connection: Connection, step: schema.Migration) -> None:
             "INSERT INTO migration (version, name, applied) VALUES (?, ?, ?)",
             (step.version, step.name, time.time()),
         )
+        reach("db.migrate")
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
+    reach("db.migrated")
 
 
 def _statements(script: str) -> Iterator[str]:
