@@ -1,9 +1,41 @@
 """Deliveries as people and the configuration see them: counted, tried again, sent to another address."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from retaind.db import Connection
-from retaind.runtime.outbox import Address, Head, operation_of, recount
+from retaind.runtime.outbox import Address, Head, operation_of, recount, unpacked
+
+
+def set_aside(connection: Connection) -> list[dict[str, Any]]:
+    """Return the facts of each document that a memory would not take, oldest first."""
+    rows = connection.execute(
+        "SELECT d.id, d.memory, s.public_id, s.session_id, d.start, d.end, d.document_id, d.bank, d.records,"
+        " d.tokens, d.attempt, d.error FROM delivery d JOIN stream s ON s.id = d.stream_id"
+        " WHERE d.state = 'set_aside' ORDER BY d.id"
+    ).fetchall()
+    names = ("document_id", "bank", "records", "tokens", "attempt", "error")
+    return [
+        {
+            "delivery": row[0],
+            "memory": row[1],
+            "id": row[2],
+            "session_id": row[3],
+            "range": [row[4], row[5]],
+            **dict(zip(names, row[6:], strict=True)),
+        }
+        for row in rows
+    ]
+
+
+def content(connection: Connection, delivery_id: int) -> str:
+    """Return what a document says that is not completed."""
+    (payload,) = connection.execute(
+        "SELECT payload FROM delivery WHERE id = ?", (delivery_id,)
+    ).fetchone()
+    return str(msgspec.json.decode(unpacked(payload))["content"])
 
 
 def retry(connection: Connection, to: Address, delivery_ids: Sequence[int]) -> int:

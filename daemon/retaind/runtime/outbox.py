@@ -106,7 +106,7 @@ def load(connection: Connection, delivery_id: int) -> Delivery | None:
         " WHERE d.id = ? AND d.state IN ('planned', 'accepted')",
         (delivery_id,),
     ).fetchone()
-    return Delivery._make((*row[:-1], _unpacked(row[-1]))) if row else None
+    return Delivery._make((*row[:-1], unpacked(row[-1]))) if row else None
 
 
 def accept(connection: Connection, memory: str, one: Delivery) -> None:
@@ -227,5 +227,6 @@ def _packed(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
 
 
-def _unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes) -> bytes:
+    """Return a stored payload as it is sent."""
     return zstandard.ZstdDecompressor().decompress(data, max_output_size=_PAYLOAD_BYTES)
