@@ -219,7 +219,7 @@ async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
             parts.watcher.stop()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch_signals, stop, parts.answers.reload_soon)
+        await tasks.start(watch_signals, stop, parts.answers.reload_soon)
         tasks.start_soon(parts.answers.reload_when_asked)
         tasks.start_soon(api.serve, listener)
         tasks.start_soon(parts.results.run)

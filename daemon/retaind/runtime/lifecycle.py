@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 import anyio
+from anyio.abc import TaskStatus
 
 from retaind import __version__
 from retaind.errors import AlreadyRunning, StateUnwritable
@@ -105,13 +106,19 @@ def child_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(own)}
 
 
-async def watch_signals(stop: Callable[[], None], reload: Callable[[], None]) -> None:
+async def watch_signals(
+    stop: Callable[[], None],
+    reload: Callable[[], None],
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
     """Ask the daemon to stop at the first SIGTERM or SIGINT, and leave at once at the second.
 
     Leaving at once is as safe as a crash. SIGHUP reads the configuration again.
     """
     asked = False
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
+        task_status.started()
         async for number in received:
             if number == signal.SIGHUP:
                 reload()
