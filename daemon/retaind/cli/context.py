@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from retaind.config import Settings
+    from retaind.core.policy import RetainPolicy
 
 
 def paths() -> Paths:
@@ -35,6 +36,17 @@ def memories() -> tuple[str, ...]:
         return ("local",)
     local = ("local",) if found.local.enabled else ()
     return (*local, "hindsight") if found.hindsight.enabled else local
+
+
+def policy() -> "RetainPolicy":
+    """Return what the user decided about retention; a broken configuration leaves the default."""
+    from retaind.core.policy import RetainPolicy
+    from retaind.errors import ConfigError
+
+    try:
+        return settings().retain
+    except ConfigError:
+        return RetainPolicy()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from retaind.core.policy import RetainPolicy, Tools
     from retaind.runtime.catalog import Generation, Session
 
+_EVERYONE = ("user", "assistant")
 _SPEAKERS = {"user": "cyan", "assistant": "green"}
 
 
@@ -35,11 +36,10 @@ def command(session: str, form: str, generation: int | None, tools: "Tools") -> 
     """Print a conversation from the vault, by id or session id."""
     from dataclasses import replace
 
-    from retaind.core.policy import RetainPolicy
     from retaind.runtime.catalog import load, resolve
     from retaind.runtime.show import choose_generation, exact
 
-    policy = replace(RetainPolicy(), format="jsonl", tools=tools)
+    policy = replace(context.policy(), format="jsonl", tools=tools, roles=_EVERYONE, min_chars=1)
     with context.reader() as connection:
         stream = resolve(connection, session)
         one = next(one for one in load(connection, stream) if one.stream.id == stream.id)

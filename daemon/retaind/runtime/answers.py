@@ -32,7 +32,7 @@ from retaind.runtime.lifecycle import notify
 from retaind.runtime.logs import logger
 from retaind.runtime.loop import FlushJob, Loop
 from retaind.runtime.manual import Kept
-from retaind.runtime.reloading import changed_sections
+from retaind.runtime.reloading import Adopt, after_restart, changed_keys, in_force
 from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
 from retaind.runtime.watch import Watcher
@@ -58,6 +58,7 @@ class Answers:
     events: Events
     results: Results
     started: float
+    adopt: Adopt
     remote: "Remote | None" = None
     quarantined: Path | None = None
     reload_wanted: anyio.Event = field(default_factory=anyio.Event)
@@ -227,16 +228,14 @@ class Answers:
             return None
 
     async def reload(self) -> Facts:
-        """Read the configuration again. Exclusions, scan interval and idle times apply at once."""
+        """Read the configuration again. What cannot apply at once stays as it is until a restart."""
         fresh = await anyio.to_thread.run_sync(load, self.paths.config_file, os.environ)
-        changed = changed_sections(self.settings, fresh)
-        self.settings = fresh
+        changed = changed_keys(self.settings, fresh)
+        self.settings = in_force(self.settings, fresh)
+        self.adopt(self.settings)
         await self.engine.apply_rules(fresh.exclusion, fresh.watch.scan_interval_s)
-        self.retainer.queue.idle_s = fresh.local.idle_s
-        self.retainer.queue.max_behind_s = fresh.local.max_behind_s
-        now = {"exclusion", "watch", "local", "recall"}
         logger().info("reloaded", changed=changed)
-        return {"changed": changed, "after_restart": [name for name in changed if name not in now]}
+        return {"changed": changed, "after_restart": after_restart(changed)}
 
     def reload_soon(self) -> None:
         """Ask for a reload without waiting for it; the daemon's loop of reloads answers."""

@@ -147,6 +147,7 @@ async def _wire(
         limits=Limits(),
         project_of=project_name,
         retain_in=memory.retain_in,
+        user_id=settings.bank.user,
     )
     queue = Queue(settings.local.idle_s, settings.local.max_behind_s)
     retainer = Retainer(database, retention, queue, log.error, results.announce)
@@ -168,6 +169,12 @@ async def _wire(
     watcher = None
     if settings.watch.mode == "auto":
         watcher = Watcher(roots.folders, engine.hint, engine.request_scan, log.warning)
+
+    def adopt(fresh: Settings) -> None:
+        queue.idle_s, queue.max_behind_s = fresh.local.idle_s, fresh.local.max_behind_s
+        roots.configured = fresh.roots.claude_code
+        results.hook = fresh.hooks.post_retain
+
     answers = Answers(
         paths=paths,
         settings=settings,
@@ -180,6 +187,7 @@ async def _wire(
         events=events,
         results=results,
         started=started,
+        adopt=adopt,
         remote=remote,
         quarantined=quarantined,
     )
@@ -192,12 +200,12 @@ class _Roots:
     """The roots as they are now: looked up anew for each scan, because folders come and go."""
 
     def __init__(self, settings: Settings) -> None:
-        self._configured = settings.roots.claude_code
+        self.configured = settings.roots.claude_code
         self._host = ClaudeCode()
 
     def __call__(self) -> Sequence[Root]:
         home = Path(os.path.expanduser("~"))
-        found = claude_roots(home, os.environ, self._configured)
+        found = claude_roots(home, os.environ, self.configured)
         return [Root(self._host, os.fsencode(path)) for path in found]
 
     def folders(self) -> Iterator[bytes]:

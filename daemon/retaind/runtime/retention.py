@@ -62,10 +62,14 @@ class Retention:
     policy: RetainPolicy
     limits: Limits
     project_of: ProjectOf
+    user_id: str = ""
+    """What `{user_id}` stands for in tags and metadata."""
     retain_in: RetainIn | None = None
     """Takes documents at once."""
     outbox: Outbox | None = None
     """Takes them on their way; one of the two is there."""
+    moved: Callable[[Connection, str, int, int], None] | None = None
+    """Is told, in the same transaction, the stream, generation and offset that a window has reached."""
 
     def covered(self, generation_id: int) -> Sequence[Range]:
         """Return the bytes that the memory turned out to have."""

@@ -6,16 +6,17 @@ cursor and content describe the same set of records.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 from uuid import uuid4
 
 from retaind.core.cadence import Cadence, plan_chunked
+from retaind.core.facts import SessionFacts
 from retaind.core.lines import frame
 from retaind.core.plan import Carry, Counts, Draft, Plan, Window, plan
-from retaind.core.policy import RetainPolicy
 from retaind.core.records import Fate, Record
 from retaind.core.redact import redact
-from retaind.core.render import Rendered, render
+from retaind.core.render import Rendered, metadata, render, tags
 from retaind.db import Connection
 from retaind.errors import StateDamaged
 from retaind.failpoint import reach
@@ -91,6 +92,8 @@ def retain_window(
     )
     _store(connection, retention, pending, moved, host.parser_version)
     cursors.own(connection, retention.memory, made.keys, pending.generation_id)
+    if retention.moved is not None:
+        retention.moved(connection, stream.public_id, stream.n, made.offset)
     reach("retain.planned")
     return Outcome(pending, gathered, made.offset, retained=bool(made.documents))
 
@@ -108,7 +111,8 @@ def _take(
     if retention.outbox is not None:
         retention.outbox.put(connection, stream, generation_id, documents)
     elif retention.retain_in is not None:
-        items = [_item(draft, text, stream, retention.policy) for draft, text in documents]
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        items = [_item(draft, text, stream, retention, now) for draft, text in documents]
         retention.retain_in(connection, items, str(uuid4()))
 
 
@@ -227,7 +231,11 @@ def _carry(cursor: Cursor) -> Carry:
         raise ValueError(error.what) from error
 
 
-def _item(draft: Draft, text: Rendered, stream: Stream, policy: RetainPolicy) -> Item:
+def _item(draft: Draft, text: Rendered, stream: Stream, retention: Retention, now: str) -> Item:
+    policy = retention.policy
+    facts = SessionFacts(
+        stream.host, stream.session_id, stream.project, stream.cwd, user_id=retention.user_id
+    )
     return Item(
         source=Source(
             host=stream.host,
@@ -243,6 +251,8 @@ def _item(draft: Draft, text: Rendered, stream: Stream, policy: RetainPolicy) ->
         parts=tuple(Part(p.role, p.start, p.end, p.timestamp, p.turn) for p in text.parts),
         timestamp=next((m.timestamp for m in draft.messages if m.timestamp), None),
         context=policy.context,
+        tags=tags(policy, facts, now),
+        metadata=metadata(policy, facts, now, len(draft.messages)),
     )
 
 
