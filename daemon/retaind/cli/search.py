@@ -37,7 +37,9 @@ def command(
 
     from retaind.memory.local import search
     from retaind.memory.port import Filters
+    from retaind.runtime.memories import check_local
 
+    check_local(context.memories())
     filters = Filters(
         hosts=hosts,
         projects=projects,

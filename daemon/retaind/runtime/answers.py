@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -32,6 +32,7 @@ from retaind.runtime.lifecycle import notify
 from retaind.runtime.logs import logger
 from retaind.runtime.loop import FlushJob, Loop
 from retaind.runtime.manual import Kept
+from retaind.runtime.memories import LOCAL, check, check_local, meant, switched_on
 from retaind.runtime.reloading import Adopt, after_restart, changed_keys, in_force
 from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
@@ -39,8 +40,6 @@ from retaind.runtime.watch import Watcher
 
 if TYPE_CHECKING:
     from retaind.runtime.remote import Remote
-
-_LOCAL: Final = "local"
 
 
 @dataclass(slots=True)
@@ -95,16 +94,8 @@ class Answers:
         return f"{sessions} transcripts, {self.engine.capture.captured_bytes} bytes kept, {pending} pending"
 
     def _memories(self) -> tuple[str, ...]:
-        local = (_LOCAL,) if self.settings.local.enabled else ()
-        return local if self.remote is None else (*local, self.remote.to.memory)
-
-    def _check(self, *names: str | None) -> None:
-        """Refuse names that are no memory's."""
-        unknown = sorted({name for name in names if name} - set(self._memories()))
-        if unknown:
-            raise UsageError(
-                f"no memory is called {', '.join(unknown)}", fix="retaind status lists them"
-            )
+        remote = None if self.remote is None else self.remote.to.memory
+        return switched_on(self.settings, remote)
 
     def _import(self) -> Facts | None:
         progress = self.engine.import_progress()
@@ -190,12 +181,13 @@ class Answers:
 
     async def search(self, query: str, limit: int, filters: Filters) -> Facts:
         """Answer as `search --json`."""
+        check_local(self._memories())
         found = await self.database.read(lambda c: search(c, query, limit, filters))
         return {"results": [asdict(one) for one in found]}
 
     async def flush(self, target: str | None, memories: Sequence[str], timeout_s: float) -> Facts:
         """Capture and retain now; `complete` says whether all of it was done in time."""
-        self._check(*memories)
+        check(self._memories(), *memories)
         ids: frozenset[int] | None = None
         if target is not None:
             stream = await self.database.read(lambda c: self._resolve_or_none(c, target))
@@ -255,8 +247,9 @@ class Answers:
 
     async def retain(self, request: RetainRequest) -> Facts:
         """Hand a text to a memory; answers the RetainResult. The text is kept in the vault as well."""
-        self._check(request.memory)
-        if self.remote is not None and request.memory == self.remote.to.memory:
+        check(self._memories(), request.memory)
+        name = meant(self._memories(), request.memory)
+        if self.remote is not None and name == self.remote.to.memory:
             return asdict(await self.remote.retain(request))
         kept = Kept(request, self.settings, self.memory.name)
         result = await self.memory.retain([kept.item()], commit=kept.commit)
@@ -267,20 +260,24 @@ class Answers:
 
     async def recall(self, request: RecallRequest) -> Facts:
         """Answer as `recall --json`. A remote memory that does not answer gives way to the local one."""
-        self._check(request.memory)
+        known = self._memories()
+        check(known, request.memory)
         wanted = request.memory or self.settings.recall.memory
+        name = meant(known, wanted)
         notice = None
-        if wanted != _LOCAL and self.remote is None:
-            notice = f"{wanted} is not configured: this is from the {_LOCAL} memory"
-        elif wanted != _LOCAL and self.remote is not None:
+        if wanted != name:
+            notice = f"{wanted} is not configured: this is from the {name} memory"
+        if self.remote is not None and name == self.remote.to.memory:
             try:
                 return await self.remote.recall(request, self.settings)
             except RetentionError as error:
-                notice = f"{error.what}: this is from the {_LOCAL} memory"
+                if LOCAL not in known:
+                    raise
+                notice = f"{error.what}: this is from the {LOCAL} memory"
         found = await self.database.read(
             lambda c: recalling.answer(c, request, self.settings, time.time())
         )
-        return {**found, "memory": _LOCAL, "notice": notice}
+        return {**found, "memory": LOCAL, "notice": notice}
 
     async def retry(self, request: RetryRequest) -> Facts:
         """Deliver again what was set aside."""
