@@ -21,7 +21,7 @@ async def note_absent(
 ) -> bool:
     """Count the clean scans that missed a file; the second one, and a look, make it gone.
 
-    `absorb` takes what is read of such files through descriptors that are still held. Says whether a
+    One whose path another stream has taken is gone at once. `absorb` takes what is read of such files through descriptors that are still held. Says whether a
     file was missed for the first time, so that another scan should follow.
     """
     first, again = _missed(capture, run)
@@ -42,7 +42,8 @@ def _missed(capture: Capture, run: ScanRun) -> tuple[bool, list[Tracked]]:
         if run.is_alive(tracked) or tracked.row.source_state == "gone":
             continue
         tracked.unseen += 1
-        if tracked.unseen < _UNSEEN_IS_GONE:
+        displaced = capture.index.at_path(tracked.row.path) is not tracked
+        if tracked.unseen < _UNSEEN_IS_GONE and not displaced:
             first = True
         else:
             again.append(tracked)

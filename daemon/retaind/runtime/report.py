@@ -75,7 +75,9 @@ def timestamp(seconds: float) -> str:
 
 
 def source_size(stream: Stream) -> int:
-    """Return the size of the file now, or at the last look where it cannot be seen."""
+    """Return the size of the file now, or at the last look where it is gone or cannot be seen."""
+    if stream.source_state == "gone":
+        return stream.size_bytes
     try:
         return os.stat(stream.path).st_size
     except OSError:

@@ -23,7 +23,7 @@ def take_sizes(connection: sqlite3.Connection, only: Stream | None = None) -> So
     found = {}
     for one in load(connection, only):
         for part in (one, *one.attachments):
-            found[part.stream.id] = _look(part.stream.path)
+            found[part.stream.id] = _look(part)
     return found
 
 
@@ -95,14 +95,18 @@ def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("ROLLBACK")
 
 
-def _look(path: bytes) -> Source:
+def _look(one: Session) -> Source:
+    """Look at a source. By the path of one that is gone, there may be the file of another stream."""
     try:
-        found = os.stat(path)
+        found = os.stat(one.stream.path)
     except (FileNotFoundError, NotADirectoryError):
         return Source(None)
     except OSError as error:
         return Source(None, fault=f"the source cannot be seen: {error.strerror}")
-    return Source(found.st_size, locator(found.st_dev, found.st_ino))
+    where = locator(found.st_dev, found.st_ino)
+    if one.stream.source_state == "gone" and where != (one.current.device, one.current.inode):
+        return Source(None)
+    return Source(found.st_size, where)
 
 
 def _compare_bytes(one: Session, source: Source, findings: Findings) -> bool:
