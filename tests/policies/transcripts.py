@@ -1,10 +1,13 @@
 """Transcripts as Claude Code writes them, made of a few words, and what a daemon says of them."""
 
 import json
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import zstandard
 
 from harness.process import Home
 
@@ -85,6 +88,17 @@ def settings(home: Home, text: str) -> None:
     home.config.write_text(text, encoding="utf-8")
 
 
-def retained_text(home: Home, *words: str) -> list[str]:
-    """Return the texts of what a search finds."""
-    return [hit["text"] for hit in home.json("search", *words)["results"]]
+def documents(home: Home) -> list[str]:
+    """Return the texts of the local memory's documents, as they were rendered."""
+    connection = sqlite3.connect(f"file:{home.state / 'retaind.db'}?mode=ro", uri=True)
+    try:
+        rows = connection.execute(
+            "SELECT document_id, packed, data FROM local_frame ORDER BY document_id, start"
+        ).fetchall()
+    finally:
+        connection.close()
+    texts: dict[int, bytes] = {}
+    for document, packed, data in rows:
+        piece = zstandard.ZstdDecompressor().decompress(data) if packed else data
+        texts[document] = texts.get(document, b"") + piece
+    return [text.decode() for text in texts.values()]
