@@ -100,4 +100,4 @@ def _retry_after_s(value: str | None) -> float | None:
             wait = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
         except ValueError:
             return None
-    return min(wait, _LONGEST_WAIT_S) if wait >= 0 else None
+    return min(wait, _LONGEST_WAIT_S) if wait >= 0 else None  # not a number is no time either
