@@ -91,6 +91,32 @@ class Database:
         finally:
             self._readers.append(connection)
 
+    async def erase(self, work: Callable[[Connection], T]) -> T:
+        """Do as `write`, and overwrite what `work` deletes. `scrub` afterwards, for older versions of it."""
+        return await _on_a_thread(partial(self._erase_now, work), self._writing)
+
+    def _erase_now(self, work: Callable[[Connection], T]) -> T:
+        with _translated(self.path):
+            self._writer.execute("PRAGMA secure_delete=ON").fetchall()
+            try:
+                return self.write_now(work)
+            finally:
+                self._writer.execute("PRAGMA secure_delete=FAST").fetchall()
+
+    async def scrub(self) -> bool:
+        """Cut off every free page, and empty the write-ahead log: nothing that was deleted is left in a file.
+
+        Takes time by the size of the database. False when a reader has kept the log from being emptied.
+        """
+        return await _on_a_thread(self._scrub, self._writing)
+
+    def _scrub(self) -> bool:
+        with _translated(self.path):
+            self._writer.execute("PRAGMA incremental_vacuum").fetchall()
+            busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            self._writer.execute("PRAGMA shrink_memory")
+            return not busy
+
     async def tidy(self) -> None:
         """Give free pages back and move the write-ahead log into the database; for quiet moments."""
         await _on_a_thread(self._tidy, self._writing)

@@ -80,6 +80,12 @@ class FakeControls:
     async def recall(self, request: RecallRequest) -> Facts:
         return {"prompt": request.prompt, "turns": request.turns}
 
+    async def forget(self, request: ForgetRequest) -> Facts:
+        return {"session": request.session, "only": request.only}
+
+    async def rebuild(self, request: RebuildRequest) -> Facts:
+        return {"session": request.session, "dry_run": request.dry_run}
+
     async def retry(self, request: RetryRequest) -> Facts:
         return {"retried": len(request.deliveries)}
 

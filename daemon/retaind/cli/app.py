@@ -24,6 +24,8 @@ VERBS = {
     "flush": "Capture and retain now, and wait for it.",
     "verify": "Prove that source, vault and memories agree.",
     "restore": "Write a transcript back, byte for byte.",
+    "rebuild": "Derive a memory anew from the vault.",
+    "forget": "Erase a session, or a project's, everywhere.",
     "logs": "Print the daemon's log.",
     "doctor": "Check everything, with a fix for what is wrong.",
     "config": "Print the settings in force, and where each comes from.",

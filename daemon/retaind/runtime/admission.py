@@ -8,7 +8,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -16,6 +16,7 @@ from retaind.core.policy import Exclusion
 from retaind.hosts.port import Host, Place
 from retaind.runtime.index import Index, Tracked
 from retaind.runtime.opened import Opened
+from retaind.runtime.tombstones import Tombstones
 from retaind.vault.streams import Mode, OpenGeneration
 
 PEEK_BYTES: Final = 64 * 1024
@@ -31,6 +32,8 @@ _STRICTEST: Final[tuple[Mode, ...]] = ("off", "metadata", "listed", "full")
 _ORDER: Final = {"session": 0, "subagent": 1, "attachment": 2}
 """What decides comes before what follows."""
 _TRANSCRIPT: Final = b".jsonl"
+COMPANION: Final = b".meta.json"
+"""What `NAME.jsonl` is beside has this ending in the place of its own."""
 _GLOB: Final = re.compile(r"[*?\[]")
 
 
@@ -50,6 +53,7 @@ class Admission:
 
     exclusion: Exclusion
     project_of: ProjectOf
+    tombstones: Tombstones = field(default_factory=Tombstones)
 
     def admit(
         self, host: Host, path: bytes, place: Place, opened: Opened, index: Index
@@ -146,10 +150,29 @@ class Admission:
         return judged._replace(mode=stricter(judged.mode, above.mode))
 
     def _asks_for_cwd(self) -> bool:
+        return self._has_folder_rules() or bool(self.tombstones.folders)
+
+    def _has_folder_rules(self) -> bool:
         return bool(self.exclusion.projects or self.exclusion.modes)
 
+    def is_forgotten(
+        self, host: Host, place: Place, opened: Opened, admitted: Admitted, *, known: bool
+    ) -> bool:
+        """Whether a file is what was forgotten, belongs to it, or is a copy; `known` asks for the last only."""
+        stones = self.tombstones
+        if not stones:
+            return False
+        is_attachment = place.kind == "attachment"
+        own = place.session_id.removesuffix(COMPANION.decode()) if is_attachment else place.session_id
+        if not known and (
+            stones.covers_session(host.name, own, place.owner_session, admitted.owner_session)
+            or stones.covers_folder(admitted.cwd)
+        ):
+            return True
+        return not is_attachment and stones.covers_bytes(host, opened)
+
     def _has_rules(self) -> bool:
-        return bool(self.exclusion.paths) or self._asks_for_cwd()
+        return bool(self.exclusion.paths) or self._has_folder_rules() or bool(self.tombstones)
 
 
 _FREE: Final = Admitted("full", None, None, decided=True)
@@ -209,7 +232,7 @@ def _transcript_of(path: bytes, session: str) -> bytes:
 
 def _companion(path: bytes) -> bytes | None:
     """Return the transcript beside which `NAME.meta.json` stands, by its name."""
-    stem, found, _ = path.rpartition(b".meta.json")
+    stem, found, _ = path.rpartition(COMPANION)
     return stem + _TRANSCRIPT if found else None
 
 

@@ -22,6 +22,10 @@ from retaind.runtime import recalling, report
 from retaind.runtime.controls import (
     BackfillRequest,
     Facts,
+    ForgetRequest,
+    HintRequest,
+    PromptRequest,
+    RebuildRequest,
     RecallRequest,
     RetainRequest,
     RetryRequest,
@@ -33,9 +37,12 @@ from retaind.runtime.logs import logger
 from retaind.runtime.loop import FlushJob, Loop
 from retaind.runtime.manual import Kept
 from retaind.runtime.memories import LOCAL, check, check_local, meant, switched_on
+from retaind.runtime.nudges import Nudges
+from retaind.runtime.prompts import Prompts
 from retaind.runtime.reloading import Adopt, after_restart, changed_keys, in_force
 from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
+from retaind.runtime.upkeep import Upkeep, processed
 from retaind.runtime.watch import Watcher
 
 if TYPE_CHECKING:
@@ -58,6 +65,9 @@ class Answers:
     results: Results
     started: float
     adopt: Adopt
+    nudges: Nudges
+    prompts: Prompts
+    upkeep: Upkeep
     remote: "Remote | None" = None
     quarantined: Path | None = None
     reload_wanted: anyio.Event = field(default_factory=anyio.Event)
@@ -65,6 +75,8 @@ class Answers:
     async def status(self) -> Facts:
         """Answer as `status --json`."""
         sums = await self.database.read(lambda c: report.summary(c, self._memories()))
+        if LOCAL in sums["memories"]:
+            sums["memories"][LOCAL] |= await self.upkeep.state()
         if self.remote is not None:
             sums["memories"][self.remote.to.memory] |= await self.remote.state()
         return {
@@ -163,6 +175,7 @@ class Answers:
             f'retaind_oddities_total{{kind="{kind}"}} {count}'
             for kind, count in sorted(self.engine.oddities().items())
         ]
+        lines += await self.database.read(processed)
         return "\n".join(lines) + "\n"
 
     async def sessions(self) -> Sequence[Facts]:
@@ -278,6 +291,26 @@ class Answers:
             lambda c: recalling.answer(c, request, self.settings, time.time())
         )
         return {**found, "memory": LOCAL, "notice": notice}
+
+    async def forget(self, request: ForgetRequest) -> Facts:
+        """Answer as `forget --json`."""
+        return await self.upkeep.forget(request)
+
+    async def rebuild(self, request: RebuildRequest) -> Facts:
+        """Answer as `rebuild --json`."""
+        return await self.upkeep.rebuild(request)
+
+    async def hint(self, request: HintRequest) -> Facts:
+        """Look where an agent's event says that something was written."""
+        if request.event == "SessionStart" and request.session_id:
+            self.prompts.lineage.announce(request.session_id, request.cwd or "", request.source)
+        self.nudges.take((request.path, request.agent_path))
+        return {}
+
+    async def prompt(self, request: PromptRequest) -> Facts:
+        """Answer `block`: what an agent is given unasked for a prompt, or ""."""
+        self.nudges.take((request.path,))
+        return await self.prompts.answer(request, self.settings, self.remote)
 
     async def retry(self, request: RetryRequest) -> Facts:
         """Deliver again what was set aside."""

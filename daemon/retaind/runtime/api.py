@@ -9,6 +9,8 @@
     POST /v1/reload
     POST /v1/retain           {content, document_id, memory?, context?, tags?, append?}
     POST /v1/recall           {prompt, session_id?, turns?, max_tokens?, memory?, cwd?}
+    POST /v1/hint             {path, session_id?, event?}        an agent's event: where to look
+    POST /v1/prompt           {prompt, session_id?, path?, cwd?, until?}    {block}: what to give unasked
     POST /v1/retry            {deliveries?}
     POST /v1/backfill         {session?}
 
@@ -40,6 +42,10 @@ from retaind.runtime.controls import (
     BackfillRequest,
     Controls,
     FlushRequest,
+    ForgetRequest,
+    HintRequest,
+    PromptRequest,
+    RebuildRequest,
     RecallRequest,
     RetainRequest,
     RetryRequest,
@@ -102,6 +108,10 @@ class Api:
             "/v1/reload": {"POST": _telling(ask.reload)},
             "/v1/retain": {"POST": self._retain},
             "/v1/recall": {"POST": self._recall},
+            "/v1/forget": {"POST": self._forget},
+            "/v1/rebuild": {"POST": self._rebuild},
+            "/v1/hint": {"POST": self._hint},
+            "/v1/prompt": {"POST": self._prompt},
             "/v1/retry": {"POST": self._retry},
             "/v1/backfill": {"POST": self._backfill},
         }
@@ -187,8 +197,20 @@ class Api:
     async def _retain(self, request: Request) -> Answer:
         return json_answer(await self.controls.retain(_decoded(request, RetainRequest)))
 
+    async def _forget(self, request: Request) -> Answer:
+        return json_answer(await self.controls.forget(_decoded(request, ForgetRequest)))
+
+    async def _rebuild(self, request: Request) -> Answer:
+        return json_answer(await self.controls.rebuild(_decoded(request, RebuildRequest)))
+
     async def _recall(self, request: Request) -> Answer:
         return json_answer(await self.controls.recall(_decoded(request, RecallRequest)))
+
+    async def _hint(self, request: Request) -> Answer:
+        return json_answer(await self.controls.hint(_decoded(request, HintRequest)))
+
+    async def _prompt(self, request: Request) -> Answer:
+        return json_answer(await self.controls.prompt(_decoded(request, PromptRequest)))
 
     async def _retry(self, request: Request) -> Answer:
         return json_answer(await self.controls.retry(_decoded(request, RetryRequest)))

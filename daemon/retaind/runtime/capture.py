@@ -7,9 +7,9 @@ and the database as they are and goes on from the committed offset.
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 
@@ -37,6 +37,8 @@ from retaind.runtime.patience import Patience
 from retaind.runtime.rounds import Captured, Round, Unread
 from retaind.vault import streams
 from retaind.vault.streams import OpenGeneration
+
+T = TypeVar("T")
 
 BATCH: Final = 8
 """Files examined together; their descriptors are open at the same time."""
@@ -196,12 +198,36 @@ class Capture:
             self.counters["unreadable"] += 1
             return Unread(order, changed=False)
 
-    def _fill_one(self, order: Order) -> Filled:
+    def _fill_one(self, order: Order) -> Filled | Unread:
         admitted = self._admit(order)
         opened, known = order.file.opened, order.known
+        if self._is_forgotten(order, admitted):
+            if order.decision.tracked is None:
+                return Unread(order, changed=False)
+            admitted = admitted._replace(mode="off")
         if admitted.mode in {"off", "listed"} or not admitted.decided:
             return Filled(order, admitted, Taken(known, opened.sight()))
         return Filled(order, admitted, take(opened, known))
+
+    def _is_forgotten(self, order: Order, admitted: Admitted) -> bool:
+        tracked, spot = order.decision.tracked, order.spot
+        known = tracked is not None and is_settled(tracked)
+        if known and order.decision.act is not Act.REWRITE:
+            return False
+        opened = order.file.opened
+        return self.admission.is_forgotten(
+            spot.root.host, spot.place, opened, admitted, known=known
+        )
+
+    async def forget(self, stream_ids: Iterable[int], erase: Callable[[], Awaitable[T]]) -> T:
+        """Erase streams by `erase`, and know nothing of them any more once that is done."""
+        async with self._turn:
+            result = await erase()
+            for stream_id in stream_ids:
+                self.held.release(stream_id)
+                gone = self.index.remove(stream_id)
+                self.captured_bytes -= gone.row.evidence.captured if gone is not None else 0
+            return result
 
     def _admit(self, order: Order) -> Admitted:
         tracked, spot = order.decision.tracked, order.spot

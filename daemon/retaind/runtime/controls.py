@@ -53,6 +53,23 @@ class BackfillRequest(msgspec.Struct, frozen=True):
     session: str | None = None
 
 
+class ForgetRequest(msgspec.Struct, frozen=True):
+    """Erase a session, or all of a project's folder and those to come; `only` keeps copies of it."""
+
+    session: str | None = None
+    project: str | None = None
+    only: bool = False
+    dry_run: bool = False
+
+
+class RebuildRequest(msgspec.Struct, frozen=True):
+    """Derive a memory anew from the vault, of one session or of all."""
+
+    session: str | None = None
+    memory: str | None = None
+    dry_run: bool = False
+
+
 class Controls(Protocol):
     """What the daemon can be asked. Each answer is ready to be written as JSON.
 
@@ -102,6 +119,14 @@ class Controls(Protocol):
 
     async def recall(self, request: RecallRequest) -> Facts:
         """Answer as `recall --json`."""
+        ...
+
+    async def forget(self, request: ForgetRequest) -> Facts:
+        """Erase everywhere, or say what would be erased."""
+        ...
+
+    async def rebuild(self, request: RebuildRequest) -> Facts:
+        """Derive a memory anew, or say what would change."""
         ...
 
     async def retry(self, request: RetryRequest) -> Facts:

@@ -9,6 +9,8 @@ from retaind.core.plan import Counts
 from retaind.db import Connection
 
 _MASK: Final = (1 << 63) - 1
+_UNNAMED: Final = "local"
+"""The memory whose name `record_owner` leaves out; it has by far the most rows."""
 
 
 class Cursor(NamedTuple):
@@ -105,13 +107,57 @@ def store(
     policy_hash: str,
     parser_version: int,
 ) -> None:
-    """Write a cursor, with the policy and parser that it ran under."""
+    """Write a cursor, with the policy and parser that it ran under.
+
+    One that has moved before keeps those that it began under: until it is rebuilt, a part of what it
+    retained is theirs.
+    """
     connection.execute(
-        "INSERT OR REPLACE INTO cursor (memory, generation_id, offset, carry, records, retained, pending,"
+        "INSERT INTO cursor (memory, generation_id, offset, carry, records, retained, pending,"
         " set_aside, dropped, redacted, messages, turns, lossy, policy_hash, parser_version)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (memory, generation_id) DO UPDATE SET (offset, carry, records, retained, pending,"
+        " set_aside, dropped, redacted, messages, turns, lossy) = (excluded.offset, excluded.carry,"
+        " excluded.records, excluded.retained, excluded.pending, excluded.set_aside, excluded.dropped,"
+        " excluded.redacted, excluded.messages, excluded.turns, excluded.lossy)",
         (memory, generation_id, *cursor, policy_hash, parser_version),
     )
+
+
+def stale(
+    connection: Connection, memory: str, policy_hash: str, parsers: Mapping[str, int]
+) -> list[int]:
+    """Return the streams of which something was retained under another policy, or by another parser.
+
+    `parsers` gives today's parser version of each host. Streams come in the order in which they began.
+    """
+    rows = connection.execute(
+        "SELECT DISTINCT s.id FROM cursor c JOIN generation g ON g.id = c.generation_id"
+        " JOIN stream s ON s.id = g.stream_id JOIN json_each(?3) p ON p.key = s.host"
+        " WHERE c.memory = ?1 AND c.offset > 0 AND s.mode = 'full'"
+        " AND (c.policy_hash != ?2 OR c.parser_version != p.value) ORDER BY s.id",
+        (memory, policy_hash, json.dumps(dict(parsers))),
+    )
+    return [row[0] for row in rows.fetchall()]
+
+
+def begin_anew(connection: Connection, memory: str, stream_id: int) -> None:
+    """Have a memory begin a stream anew, and own none of its records until it comes to them again."""
+    for table in ("cursor", "record_owner"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE coalesce(memory, ?1) = ?2"  # noqa: S608 - our own words
+            " AND generation_id IN (SELECT id FROM generation WHERE stream_id = ?3)",
+            (_UNNAMED, memory, stream_id),
+        )
+
+
+def owned(connection: Connection, generation_ids: Sequence[int]) -> set[int]:
+    """Return the keys of the records that any memory owns through these generations."""
+    rows = connection.execute(
+        "SELECT key, memory FROM record_owner WHERE generation_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(generation_ids)),),
+    )
+    return {key ^ _salt(memory or _UNNAMED) for key, memory in rows.fetchall()}
 
 
 def owners(connection: Connection, memory: str, keys: Sequence[int]) -> dict[int, int]:
@@ -130,9 +176,10 @@ def owners(connection: Connection, memory: str, keys: Sequence[int]) -> dict[int
 def own(connection: Connection, memory: str, keys: Sequence[int], generation_id: int) -> None:
     """Record that the memory owns these records through a generation."""
     salt = _salt(memory)
+    name = None if memory == _UNNAMED else memory
     connection.executemany(
-        "INSERT OR IGNORE INTO record_owner (key, generation_id) VALUES (?, ?)",
-        [(key ^ salt, generation_id) for key in keys],
+        "INSERT OR IGNORE INTO record_owner (key, generation_id, memory) VALUES (?, ?, ?)",
+        [(key ^ salt, generation_id, name) for key in keys],
     )
 
 

@@ -19,8 +19,9 @@ from retaind.db import Database
 from retaind.errors import RetaindError, StateDamaged
 from retaind.hosts import HOSTS
 from retaind.hosts.claude_code import ClaudeCode
-from retaind.memory.local import LocalMemory
+from retaind.memory.local import LocalMemory, leaving
 from retaind.paths import Paths
+from retaind.runtime import tombstones
 from retaind.runtime.admission import Admission
 from retaind.runtime.answers import Answers
 from retaind.runtime.api import Api
@@ -40,14 +41,19 @@ from retaind.runtime.lifecycle import (
 )
 from retaind.runtime.local import local_limits
 from retaind.runtime.loop import Loop
+from retaind.runtime.nudges import Nudges
 from retaind.runtime.pending import Queue
 from retaind.runtime.projects import project_name
+from retaind.runtime.prompts import Prompts
 from retaind.runtime.quarantine import mark_suspect, open_database
+from retaind.runtime.rebuild import Rebuilder
+from retaind.runtime.reported import ReportedRoots
 from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
 from retaind.runtime.retainers import Retainers
 from retaind.runtime.roots import claude_roots
 from retaind.runtime.scan import Root, watch_paths
+from retaind.runtime.upkeep import Upkeep
 from retaind.runtime.watch import Watcher
 from retaind.runtime.window import Retention
 
@@ -138,7 +144,8 @@ async def _wire(
     events = Events()
     results = Results(database, events, settings.hooks.post_retain, log.warning)
     memory = LocalMemory(database, local_limits(settings))
-    admission = Admission(settings.exclusion, project_name)
+    stones = await database.write(lambda c: tombstones.load(c, paths.state_dir))
+    admission = Admission(settings.exclusion, project_name, stones)
     capture = Capture(database, admission)
     retention = Retention(
         memory=memory.name,
@@ -147,6 +154,7 @@ async def _wire(
         limits=Limits(),
         project_of=project_name,
         retain_in=memory.retain_in,
+        moved=leaving.pass_by,
         user_id=settings.bank.user,
     )
     queue = Queue(settings.local.idle_s, settings.local.max_behind_s)
@@ -160,10 +168,13 @@ async def _wire(
         remote = await open_remote(settings, database, results.announce, log.warning)
         all_of_them[remote.to.memory] = remote.retainer
     retainers = Retainers(all_of_them)
-    roots = _Roots(settings)
+    reported = ReportedRoots(paths.state_dir)
+    roots = _Roots(settings, reported)
     interval = settings.watch.scan_interval_s
     engine = Engine(database, capture, roots, retainers, interval)
     loop = Loop(engine, retainers)
+    rebuilder = Rebuilder(database, retention, retainer, engine.step)
+    upkeep = Upkeep(paths, database, capture, retainers, retention, rebuilder, loop, memory)
     if remote is not None:
         remote.poke = engine.poke
     watcher = None
@@ -188,6 +199,9 @@ async def _wire(
         results=results,
         started=started,
         adopt=adopt,
+        nudges=Nudges(engine, reported, None if watcher is None else watcher.refresh),
+        prompts=Prompts(database),
+        upkeep=upkeep,
         remote=remote,
         quarantined=quarantined,
     )
@@ -199,13 +213,14 @@ async def _wire(
 class _Roots:
     """The roots as they are now: looked up anew for each scan, because folders come and go."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, reported: ReportedRoots) -> None:
         self.configured = settings.roots.claude_code
+        self._reported = reported
         self._host = ClaudeCode()
 
     def __call__(self) -> Sequence[Root]:
         home = Path(os.path.expanduser("~"))
-        found = claude_roots(home, os.environ, self.configured)
+        found = claude_roots(home, os.environ, self.configured, self._reported.folders)
         return [Root(self._host, os.fsencode(path)) for path in found]
 
     def folders(self) -> Iterator[bytes]:
@@ -231,6 +246,8 @@ async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
         tasks.start_soon(parts.answers.reload_when_asked)
         tasks.start_soon(api.serve, listener)
         tasks.start_soon(parts.results.run)
+        tasks.start_soon(parts.answers.nudges.run)
+        tasks.start_soon(parts.answers.upkeep.resume)
         tasks.start_soon(_heartbeat, parts)
         if parts.watcher is not None:
             tasks.start_soon(parts.watcher.run)

@@ -76,6 +76,13 @@ class Index:
         tracked.row = row
         self._enter(tracked)
 
+    def remove(self, stream_id: int) -> Tracked | None:
+        """Know nothing of a stream any more; returns what was known."""
+        tracked = self._by_stream.pop(stream_id, None)
+        if tracked is not None:
+            self._leave(tracked)
+        return tracked
+
     def _enter(self, tracked: Tracked) -> None:
         row = tracked.row
         self._by_path[row.path] = tracked

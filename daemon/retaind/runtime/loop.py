@@ -1,13 +1,15 @@
 """The loop that drives the engine: paces commits, serves flush requests, and ends in order."""
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
 from retaind.errors import RetaindError, StateDamaged
 from retaind.runtime.engine import Engine
+from retaind.runtime.logs import logger
 from retaind.runtime.retainers import Retainers
 
 _QUIET_S: Final = 0.2
@@ -24,6 +26,27 @@ class FlushJob:
     error: RetaindError | None = None
 
 
+@dataclass(slots=True)
+class Errand:
+    """Work that must not meet a step of the engine's; it ends early once `stopped` says so."""
+
+    work: Callable[[Callable[[], bool]], Awaitable[object]]
+    done: anyio.Event = field(default_factory=anyio.Event)
+    result: object = None
+    error: RetaindError | None = None
+
+    async def run(self, stopped: Callable[[], bool]) -> None:
+        """Do the work; an error of ours is for whoever waits."""
+        try:
+            self.result = await self.work(stopped)
+        except RetaindError as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 - one errand must not take the daemon down
+            logger().exception("errand_failed")
+            self.error = RetaindError("the daemon failed", why=type(error).__name__)
+        self.done.set()
+
+
 class Loop:
     """Runs the engine's steps one after the other, so that nothing is ever cut in its middle."""
 
@@ -31,6 +54,7 @@ class Loop:
         self._engine = engine
         self._retainers = retainers
         self._jobs: list[FlushJob] = []
+        self._errands: list[Errand] = []
         self._stopping = False
 
     def stop(self) -> None:
@@ -43,6 +67,19 @@ class Loop:
         self._jobs.append(job)
         self._engine.poke()
 
+    async def between_steps(self, work: Callable[[Callable[[], bool]], Awaitable[object]]) -> Any:
+        """Do something between two steps and return what it returned; raises what it raised.
+
+        Nothing else is done meanwhile, unless the work itself takes steps.
+        """
+        errand = Errand(work)
+        self._errands.append(errand)
+        self._engine.poke()
+        await errand.done.wait()
+        if errand.error is not None:
+            raise errand.error
+        return errand.result
+
     async def run(self) -> None:
         """Work until stopped."""
         while not self._stopping:
@@ -52,6 +89,9 @@ class Loop:
                 raise self._engine.last_error
             if self._jobs:
                 await self._flush(self._jobs.pop(0))
+                continue
+            if self._errands:
+                await self._errands.pop(0).run(lambda: self._stopping)
                 continue
             if not busy:
                 await self._engine.wait()

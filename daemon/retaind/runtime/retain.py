@@ -78,6 +78,15 @@ class Retainer:
             self._pass_over(pending, row.last_activity)
             self.queue.add(pending)
 
+    def drop_stream(self, stream_id: int) -> None:
+        """Let go of a stream that is gone."""
+        for pending in self.queue.all():
+            if pending.stream_id == stream_id:
+                pending.offset = pending.captured
+                self.queue.settle(pending)
+                self._fresh.drop(pending.generation_id)
+                self.failing.pop(pending.generation_id, None)
+
     def _pass_over(self, pending: Pending, last_activity: float) -> None:
         """Mark what is there of a session as written before the memory was set up, if it was."""
         if self._gate is not None and self._gate.is_before(pending.stream_id, last_activity):

@@ -33,6 +33,15 @@ class Retainers:
             busy = await retainer.step() or busy
         return busy
 
+    def has(self, memory: str) -> bool:
+        """Whether a memory is in use."""
+        return memory in self._retainers
+
+    def drop_stream(self, stream_id: int) -> None:
+        """Let go of a stream that is gone, everywhere."""
+        for retainer in self._retainers.values():
+            retainer.drop_stream(stream_id)
+
     def next_due_s(self) -> float | None:
         """Return in how many seconds something falls due, or None."""
         dues = [retainer.next_due_s() for retainer in self._retainers.values()]

@@ -9,6 +9,9 @@ CREATE INDEX local_chunk_pending ON local_chunk (document_id, start) WHERE pendi
 -- While a session is rebuilt: the last of the documents in its chain that are to leave.
 ALTER TABLE local_source ADD COLUMN leaving_upto INTEGER;
 
+-- NULL is the local memory, and whatever was owned before this column was there.
+ALTER TABLE record_owner ADD COLUMN memory TEXT;
+
 -- Forgotten for good. Hashes only; what each is of, runtime/tombstones.py says.
 CREATE TABLE tombstone (
     kind            TEXT    NOT NULL,         -- session, head, record, folder
@@ -16,6 +19,18 @@ CREATE TABLE tombstone (
     length          INTEGER NOT NULL,         -- of a head: how many bytes it covers; else 0
     PRIMARY KEY (kind, hash, length)
 ) WITHOUT ROWID;
+
+-- Documents of forgotten sessions that a remote memory is still to erase; `operation_id` is that of a
+-- delivery that was under way, which must end first.
+CREATE TABLE remote_erasure (
+    id              INTEGER PRIMARY KEY,
+    memory          TEXT    NOT NULL,
+    url             TEXT    NOT NULL,
+    bank            TEXT    NOT NULL,
+    document_id     TEXT    NOT NULL,
+    operation_id    TEXT,
+    created         REAL    NOT NULL          -- seconds since 1970
+);
 
 -- Sums over results, which are kept for a while only.
 CREATE TABLE processed (

@@ -1,0 +1,98 @@
+"""`retaind forget`: erase a session, or a project's, everywhere and for good."""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from retaind.cli import client, context
+from retaind.cli.output import counted, print_json, short_path, size
+from retaind.errors import UsageError
+
+_TIMEOUT_S = 3600.0
+_WHY = {
+    "asked": "",
+    "copy": "  a fork or copy",
+    "subagent": "  a sub-agent of it",
+    "attachment": "  an attachment",
+}
+
+
+@click.command()
+@click.argument("session", required=False, metavar="[ID]")
+@click.option("--project", help="A folder: all sessions in it, and all that are still to come.")
+@click.option("--only", is_flag=True, help="Keep forks and copies.")
+@click.option("--dry-run", is_flag=True, help="List what would be erased; erase nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def command(
+    session: str | None,
+    project: str | None,
+    *,
+    only: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Erase a session everywhere: vault, memories, index, results, deliveries, and old databases.
+
+    It is not captured again while its file exists; the file itself stays. Forks and copies go, too,
+    unless --only keeps them.
+    """
+    if (session is None) == (project is None):
+        raise UsageError("name either a session or --project FOLDER", fix="retaind forget --help")
+    paths = context.paths()
+    body: dict[str, Any] = {
+        "session": session,
+        "project": None if project is None else os.path.abspath(os.path.expanduser(project)),
+        "only": only,
+    }
+    if dry_run or not yes:
+        found = client.post(paths, "forget", {**body, "dry_run": True}, _TIMEOUT_S)
+        if dry_run:
+            print_json(found) if as_json else _list(found)
+            return 0
+        _confirm(found)
+    done = client.post(paths, "forget", body, _TIMEOUT_S)
+    if as_json:
+        print_json(done)
+    else:
+        _say(done)
+    return 0 if done.get("complete", True) else 1
+
+
+def _confirm(found: dict[str, Any]) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "forgetting asks before it erases", fix="add --yes, or look with --dry-run"
+        )
+    _list(found, sys.stderr)
+    click.confirm("Erase this for good?", abort=True, err=True)
+
+
+def _list(found: dict[str, Any], file: Any = None) -> None:
+    for one in found["sessions"]:
+        name = f"{one['id']}  {one['kind']:<10}  {size(one['captured_bytes']):>8}"
+        print(f"{name}  {short_path(one['path'])}{_WHY.get(one['why'], '')}", file=file)
+    for one in found["kept"]:
+        print(f"{one['id']}  stays, a fork or copy  {short_path(one['path'])}", file=file)
+    for path in found["databases"]:
+        print(f"{short_path(path)}  an old copy of the whole database", file=file)
+    if not found["sessions"]:
+        print("no session is kept of it; none will be", file=file)
+
+
+def _say(done: dict[str, Any]) -> None:
+    print(f"forgotten: {counted(len(done['sessions']), 'transcript')}")
+    if done["databases"]:
+        print(f"deleted: {counted(len(done['databases']), 'old copy of the database')}")
+    if done["remote_documents"]:
+        left = counted(done["remote_documents"], "document")
+        print(f"{left} of the remote memory will be erased as soon as it answers")
+    if not done["complete"]:
+        print(
+            "the database's log could not be emptied, because another process reads it; "
+            "FIX: retaind restart",
+            file=sys.stderr,
+        )

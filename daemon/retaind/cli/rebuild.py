@@ -1,0 +1,44 @@
+"""`retaind rebuild`: a memory derived anew from the vault."""
+
+import sys
+from typing import Any
+
+import click
+
+from retaind.cli import client, context
+from retaind.cli.output import counted, number, print_json
+
+_TIMEOUT_S = 86_400.0
+_INCOMPLETE_EXIT = 8
+
+
+@click.command()
+@click.argument("session", required=False, metavar="[ID]")
+@click.option("--memory", help="The memory; by default the local one.")
+@click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def command(session: str | None, memory: str | None, *, dry_run: bool, as_json: bool) -> int:
+    """Derive the local memory anew from the vault, of one session or of all.
+
+    Today's policy, parser and extractor decide. Everything can be searched meanwhile.
+    """
+    body = {"session": session, "memory": memory, "dry_run": dry_run}
+    answer = client.post(context.paths(), "rebuild", body, _TIMEOUT_S)
+    if as_json:
+        print_json(answer)
+    else:
+        _say(answer)
+    if not answer["complete"]:
+        print("not finished: the daemon was stopped; it goes on at its next start", file=sys.stderr)
+        return _INCOMPLETE_EXIT
+    return 0
+
+
+def _say(answer: dict[str, Any]) -> None:
+    verb = "would be rebuilt" if answer["dry_run"] else "rebuilt"
+    print(f"{counted(answer['sessions'], 'session')} {verb}; {answer['stale']} had to be")
+    for name in ("records", "retained", "tokens"):
+        before, after = answer["before"][name], answer["after"][name]
+        print(f"  {name:<9} {number(before)} -> {number(after)}")
+    for reason, count in answer["skipped"].items():
+        print(f"  left as they are, because {reason}: {count}")
