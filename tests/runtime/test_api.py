@@ -22,6 +22,10 @@ from retaind.runtime.control_socket import listen
 from retaind.runtime.controls import (
     BackfillRequest,
     Facts,
+    ForgetRequest,
+    HintRequest,
+    PromptRequest,
+    RebuildRequest,
     RecallRequest,
     RetainRequest,
     RetryRequest,
@@ -85,6 +89,12 @@ class FakeControls:
 
     async def rebuild(self, request: RebuildRequest) -> Facts:
         return {"session": request.session, "dry_run": request.dry_run}
+
+    async def hint(self, request: HintRequest) -> Facts:
+        return {"path": request.path}
+
+    async def prompt(self, request: PromptRequest) -> Facts:
+        return {"block": request.prompt}
 
     async def retry(self, request: RetryRequest) -> Facts:
         return {"retried": len(request.deliveries)}

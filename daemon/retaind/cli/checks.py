@@ -157,6 +157,7 @@ def _socket(path: Path) -> Check:
 
 def _roots() -> Iterator[Check]:
     from retaind.config import Settings
+    from retaind.runtime.reported import reported_folders
     from retaind.runtime.roots import TRANSCRIPTS, claude_roots
 
     try:
@@ -164,7 +165,8 @@ def _roots() -> Iterator[Check]:
     except ConfigError:
         settings = Settings()
     home = Path(os.path.expanduser("~"))
-    for root in claude_roots(home, os.environ, settings.roots.claude_code):
+    told = reported_folders(context.paths().state_dir)
+    for root in claude_roots(home, os.environ, settings.roots.claude_code, told):
         name = short_path(str(root))
         try:
             count = sum(1 for _ in os.scandir(root / TRANSCRIPTS))

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -38,7 +39,7 @@ def get(paths: Paths, *target: str, timeout_s: float = 2.0) -> Any:
 
 
 def post(paths: Paths, verb: str, body: object, timeout_s: float) -> Any:
-    """Ask for something to be done, and wait for it."""
+    """Ask for something to be done, and wait for it; all of it takes no longer than `timeout_s`."""
     return _asked(paths, f"POST /v1/{verb}", json.dumps(body).encode(), timeout_s)
 
 
@@ -54,10 +55,11 @@ def _asked(paths: Paths, request: str, body: bytes, timeout_s: float) -> Any:
     )
     path = control_socket(paths)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.settimeout(timeout_s)
+        until = time.monotonic() + timeout_s
         try:
+            _allow(client, until)
             client.connect(os.fspath(path))
-            answer = _exchange(client, head.encode() + body)
+            answer = _exchange(client, head.encode() + body, until)
         except TimeoutError:
             raise NoAnswer(
                 f"the daemon does not answer on {path}",
@@ -75,14 +77,26 @@ def _asked(paths: Paths, request: str, body: bytes, timeout_s: float) -> Any:
     return _read(answer)
 
 
-def _exchange(client: socket.socket, request: bytes) -> bytes:
+def _exchange(client: socket.socket, request: bytes, until: float) -> bytes:
+    _allow(client, until)
     # A request can be refused before it was read to its end: then the answer says why.
     with suppress(BrokenPipeError):
         client.sendall(request)
-    pieces = []
-    while piece := client.recv(_RECEIVE_BYTES):
+    pieces: list[bytes] = []
+    while True:
+        _allow(client, until)
+        piece = client.recv(_RECEIVE_BYTES)
+        if not piece:
+            return b"".join(pieces)
         pieces.append(piece)
-    return b"".join(pieces)
+
+
+def _allow(client: socket.socket, until: float) -> None:
+    """Let the next step take what is left of the time; raises TimeoutError when nothing is."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    client.settimeout(left)
 
 
 def _read(answer: bytes) -> Any:

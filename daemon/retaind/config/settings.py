@@ -120,6 +120,17 @@ class Bank:
 class Recall:
     """What is asked of a memory, and how much of the answer is given to the agent."""
 
+    auto: bool = True
+    """Whether an agent whose hooks are installed is given memories unasked, at its prompts."""
+    deadline_ms: float = 800.0
+    """What is not remembered by then is not given; the agent never waits longer."""
+    min_prompt_chars: int = 5
+    """To a shorter prompt nothing is given unasked."""
+    floor: float = 0.2
+    """The share of a prompt's weight, in its rarest words, that a memory must have; 1 is all of it."""
+    own_session: bool = False
+    """Whether an asking session is reminded of itself, its fork ancestors and sub-agents, too."""
+    project_first: bool = True
     memory: MemoryName = "local"
     context_turns: int = 1
     max_query_chars: int = 800

@@ -9,11 +9,19 @@ from typing import Final, NamedTuple
 
 from retaind.core.conversation import WRAPPER
 from retaind.core.policy import RECALL_PREAMBLE
-from retaind.core.query import CONTEXT_HEADING
+from retaind.core.query import CONTEXT_HEADING, recall_terms
+from retaind.core.words import folded
 
 CHARS_PER_TOKEN: Final = 4
 
 _OWN_TAG: Final = re.compile(rf"<(?=/?{WRAPPER}\b)")
+_URGES: Final = frozenset(
+    """
+    accept again agree ahead approve apply build check clean commit complete continue cool correct done
+    exactly excellent execute finish finished fine fix good great implement keep looks merge next nice perfect
+    proceed push redo repeat rerun resume retry right run start stop test tests thx try undo wait working yep
+    """.split()  # noqa: SIM905 (as a list it would be two pages long)
+)
 _CUT: Final = " …"
 _SHORTEST: Final = 40
 """Fewer characters of a memory would say nothing."""
@@ -39,6 +47,11 @@ class Block(NamedTuple):
 
     text: str
     shown: tuple[Shown, ...]
+
+
+def only_urges(prompt: str) -> bool:
+    """Whether a prompt only pushes on (go on, run the tests, looks good): it asks for no memory."""
+    return all(folded(one.text) in _URGES for one in recall_terms(prompt))
 
 
 def compose_query(prompt: str, turns: Sequence[tuple[str, str]], max_chars: int) -> str:

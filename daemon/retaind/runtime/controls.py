@@ -39,6 +39,30 @@ class RecallRequest(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     memory: str | None = None
     cwd: str | None = None
+    parent_id: str | None = None
+    """The session that the asking one was forked from, where that is not in its transcript yet."""
+
+
+class HintRequest(msgspec.Struct, frozen=True):
+    """An agent's event: where to look. `source` says how a session starts."""
+
+    path: str | None = None
+    agent_path: str | None = None
+    session_id: str | None = None
+    event: str | None = None
+    cwd: str | None = None
+    source: str | None = None
+
+
+class PromptRequest(msgspec.Struct, frozen=True):
+    """A prompt as a hook tells of it. After `until`, by the machine's monotonic clock, nobody waits."""
+
+    prompt: str
+    session_id: str | None = None
+    prompt_id: str | None = None
+    path: str | None = None
+    cwd: str | None = None
+    until: float | None = None
 
 
 class RetryRequest(msgspec.Struct, frozen=True):
@@ -127,6 +151,14 @@ class Controls(Protocol):
 
     async def rebuild(self, request: RebuildRequest) -> Facts:
         """Derive a memory anew, or say what would change."""
+        ...
+
+    async def hint(self, request: HintRequest) -> Facts:
+        """Look where an agent's event says that something was written."""
+        ...
+
+    async def prompt(self, request: PromptRequest) -> Facts:
+        """Answer `block`: what an agent is given unasked for a prompt, or ""."""
         ...
 
     async def retry(self, request: RetryRequest) -> Facts:

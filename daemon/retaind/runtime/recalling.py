@@ -1,6 +1,7 @@
 """Recall as the daemon serves it: a query composed of the last turns, and what is remembered for it."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -8,10 +9,11 @@ from retaind.config import Settings
 from retaind.core.recall import compose_query
 from retaind.core.redact import redact
 from retaind.errors import NotFound
-from retaind.memory.local import recall
+from retaind.memory.local import Recalled, recall
 from retaind.memory.port import Filters
 from retaind.runtime.catalog import Stream, resolve
 from retaind.runtime.controls import Facts, RecallRequest
+from retaind.runtime.projects import project_name
 from retaind.runtime.turns import last_turns
 
 
@@ -22,6 +24,8 @@ class Question(NamedTuple):
     stream_id: int | None
     left_out: tuple[str, ...]
     max_tokens: int
+    project: str | None = None
+    """The project of the asking session: what was said there comes first."""
 
 
 def answer(
@@ -29,7 +33,20 @@ def answer(
 ) -> Facts:
     """Return query, results and block for a prompt from the local memory; see `recall --json`."""
     asked = question(connection, request, settings)
-    found = recall(
+    found = ask_local(connection, asked, settings, now)
+    results = [asdict(one) for one in found.results]
+    return {"query": asked.query, "results": results, "block": found.block}
+
+
+def ask_local(
+    connection: sqlite3.Connection,
+    asked: Question,
+    settings: Settings,
+    now: float,
+    given: frozenset[int] = frozenset(),
+) -> Recalled:
+    """Put a question to the local memory; messages that were `given` before are left out."""
+    return recall(
         connection,
         asked.query,
         now=now,
@@ -40,9 +57,10 @@ def answer(
             tags_match=settings.recall.tags_match,
         ),
         preamble=settings.recall.preamble,
+        floor=settings.recall.floor,
+        project=asked.project,
+        given=given,
     )
-    results = [asdict(one) for one in found.results]
-    return {"query": asked.query, "results": results, "block": found.block}
 
 
 def question(
@@ -59,8 +77,13 @@ def question(
     prompt = redact(request.prompt).text if settings.retain.redact else request.prompt
     query = compose_query(prompt, turns, settings.recall.max_query_chars)
     tokens = settings.recall.max_tokens if request.max_tokens is None else request.max_tokens
-    left_out = _family(connection, stream)
-    return Question(query, stream.id if stream else None, left_out, tokens)
+    return Question(
+        query,
+        stream.id if stream else None,
+        () if settings.recall.own_session else _family(connection, request, stream),
+        tokens,
+        _project(stream, request.cwd) if settings.recall.project_first else None,
+    )
 
 
 def _asking(connection: sqlite3.Connection, session_id: str | None) -> Stream | None:
@@ -72,17 +95,33 @@ def _asking(connection: sqlite3.Connection, session_id: str | None) -> Stream | 
         return None
 
 
-def _family(connection: sqlite3.Connection, stream: Stream | None) -> tuple[str, ...]:
+def _project(stream: Stream | None, cwd: str | None) -> str | None:
+    if stream is not None and stream.project:
+        return stream.project
+    return project_name(cwd) if cwd and cwd.startswith("/") else None
+
+
+def _family(
+    connection: sqlite3.Connection, request: RecallRequest, stream: Stream | None
+) -> tuple[str, ...]:
     """Return the asking session, those that it was forked from, and the sub-agents of each."""
-    if stream is None:
-        return ()
-    rows = connection.execute(
-        "WITH RECURSIVE line (id, session_id, parent_id) AS ("
-        " SELECT id, session_id, parent_id FROM stream WHERE id = ?"
-        " UNION SELECT s.id, s.session_id, s.parent_id FROM stream s JOIN line ON s.id = line.parent_id)"
-        " SELECT session_id FROM line"
-        " UNION SELECT s.session_id FROM stream s JOIN line ON s.owner_session = line.session_id"
-        " WHERE s.kind = 'subagent'",
-        (stream.id,),
-    ).fetchall()
-    return tuple(row[0] for row in rows)
+    names = [one for one in (request.session_id, request.parent_id) if one is not None]
+    return (*names, *lines_of(connection, names if stream is None else [*names, stream.session_id]))
+
+
+def lines_of(connection: sqlite3.Connection, sessions: Sequence[str]) -> tuple[str, ...]:
+    """Return these sessions, as far as they are known, their fork ancestors, and the sub-agents of each."""
+    found: dict[str, None] = {}
+    for session in sessions:
+        rows = connection.execute(
+            "WITH RECURSIVE line (id, session_id, parent_id) AS ("
+            " SELECT id, session_id, parent_id FROM stream WHERE session_id = ? AND kind != 'attachment'"
+            " UNION SELECT s.id, s.session_id, s.parent_id FROM stream s"
+            " JOIN line ON s.id = line.parent_id)"
+            " SELECT session_id FROM line"
+            " UNION SELECT s.session_id FROM stream s JOIN line ON s.owner_session = line.session_id"
+            " WHERE s.kind = 'subagent'",
+            (session,),
+        )
+        found |= dict.fromkeys(row[0] for row in rows.fetchall())
+    return tuple(found)

@@ -10,14 +10,19 @@ TRANSCRIPTS = "projects"
 
 
 def claude_roots(
-    home: Path, environ: Mapping[str, str], configured: Sequence[str]
+    home: Path,
+    environ: Mapping[str, str],
+    configured: Sequence[str],
+    reported: Sequence[str] = (),
 ) -> tuple[Path, ...]:
     """Return Claude Code's folders (the ones that hold `projects/`), each real folder once.
 
     CLAUDE_CONFIG_DIR, ~/.claude and the configured ones are there whether they exist or not;
-    ~/.claude-* and ~/.config/claude only if they hold `projects/`. The order is of that text.
+    ~/.claude-*, ~/.config/claude and those that hooks reported only if they hold `projects/`. The order is
+    of that text.
     """
-    candidates = [*_named(home, environ, configured), *_found(home)]
+    told = [path for path in map(Path, reported) if _holds_transcripts(path)]
+    candidates = [*_named(home, environ, configured), *_found(home), *told]
     return tuple(_once(candidates))
 
 

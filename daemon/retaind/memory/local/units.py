@@ -1,6 +1,7 @@
 """Units: a message that was found, with what was said before and after it, as an agent can use it."""
 
 import sqlite3
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from retaind.core.recall import shortened
@@ -30,17 +31,27 @@ _AFTER: Final = (_NEXT.format(operator=">", order=""), _ACROSS.format(step="+ 1"
 
 
 class Unit(NamedTuple):
-    """A hit in two wordings, with its neighbours and alone, and the passages that the first one shows."""
+    """A hit in two wordings, with its neighbours and alone, and the passages that the first one shows.
+
+    `keys` has, for each wording, the keys of the messages in it.
+    """
 
     hit: Hit
     wordings: tuple[str, ...]
     shows: frozenset[int]
+    keys: tuple[frozenset[int], ...]
 
 
 class _Neighbour(NamedTuple):
     id: int
     role: str | None
     text: str
+
+
+def message_key(text: str) -> int:
+    """Return 63 bits that say which message a text is, wherever it stands and however it is spaced."""
+    digest = sha256(" ".join(text.split()).lower().encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
 
 
 def is_spoken(text: str) -> bool:
@@ -56,23 +67,31 @@ def unit(
     at: int,
     size: int,
     shown: frozenset[int],
+    given: frozenset[int] = frozenset(),
 ) -> Unit:
     """Return the unit around a hit whose words are at `at`, in about `size` characters; 0 is no limit.
 
-    Neighbours that are shown already are left out.
+    Neighbours that are shown already, or were given before (by their keys), are left out.
     """
     around = (
         _neighbour(connection, reader, hit, _BEFORE),
         _neighbour(connection, reader, hit, _AFTER),
     )
-    before, after = (one if one is None or one.id not in shown else None for one in around)
+    before, after = (
+        None if one is None or one.id in shown or message_key(one.text) in given else one
+        for one in around
+    )
     most = size // _SHARE_OF_NEIGHBOUR
     lines = [_line(before, most), "", _line(after, most)]
     room = size - len(lines[0]) - len(lines[2])
     lines[1] = _said(hit.role, _excerpt(text, at, room) if size else text)
     whole = "\n".join(line for line in lines if line)
-    ids = frozenset(one.id for one in (before, after) if one is not None)
-    return Unit(hit, tuple(dict.fromkeys((whole, lines[1]))), ids | {hit.id})
+    beside = [one for one in (before, after) if one is not None]
+    own = frozenset({message_key(text)})
+    wordings = {lines[1]: own}
+    wordings = {whole: own.union(message_key(one.text) for one in beside)} | wordings
+    shows = frozenset(one.id for one in beside) | {hit.id}
+    return Unit(hit, tuple(wordings), shows, tuple(wordings.values()))
 
 
 def _neighbour(
