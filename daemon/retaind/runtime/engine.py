@@ -6,6 +6,7 @@ the scan under way, then a part of what is due to be retained. The engine is cor
 
 import os
 import sqlite3
+import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -68,6 +69,7 @@ class Engine:
         self._merger = Merger(database)
         self._interval_s = scan_interval_s
         self._hints: dict[bytes, Spot] = {}
+        self._strange: set[bytes] = set()
         self._waiting = False
         self._run: ScanRun | None = None
         self._scan_wanted = True
@@ -89,7 +91,7 @@ class Engine:
             if spot is not None:
                 self._hints[path] = spot
             else:
-                self._scan_wanted = True
+                self._strange.add(path)
         self._wake.set()
 
     def request_scan(self) -> None:
@@ -138,7 +140,7 @@ class Engine:
         now = time.monotonic()
         if now < self._retry_at:
             return self._retry_at - now
-        if self._hints or self._run is not None:
+        if self._hints or self._strange or self._run is not None:
             return 0.0
         others = (self._retaining.next_due_s(), self._merger.next_due_s())
         dues = [self._scan_due_in_s(now), *(due for due in others if due is not None)]
@@ -193,6 +195,10 @@ class Engine:
     async def _capture_some(self) -> bool:
         if self.capture.patience.freed():
             self._scan_wanted = True
+        if self._strange:
+            strange, self._strange = self._strange, set()
+            if await anyio.to_thread.run_sync(_lead_further, strange):
+                self._scan_wanted = True
         if self._hints:
             spots = [self._hints.pop(path) for path in list(self._hints)[:BATCH]]
             if (await self._round(spots)).waiting:
@@ -303,3 +309,15 @@ class Engine:
 
 def _look_around(roots: Sequence[Root]) -> tuple[list[tuple[Root, bytes]], Scan]:
     return [(root, os.path.realpath(root.path)) for root in roots], scan(roots)
+
+
+def _lead_further(paths: Iterable[bytes]) -> bool:
+    """Whether a folder or a link is among paths that are no transcripts: only these may lead to some."""
+    for path in paths:
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            continue
+        if stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
+            return True
+    return False
