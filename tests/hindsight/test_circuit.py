@@ -72,6 +72,14 @@ def test_what_the_server_asks_for_is_never_cut_short_by_another_failure() -> Non
     assert not circuit.permits(159.0, 0)
 
 
+def test_what_was_asked_before_it_opened_does_not_close_it() -> None:
+    circuit = Circuit(1.0)
+    circuit.fail(100.0, "429", whole=True, wait_s=60.0)
+
+    assert not circuit.succeed(101.0)
+    assert not circuit.permits(159.0, 0)
+
+
 def test_a_pause_is_news_once_and_ends_with_a_success() -> None:
     circuit = Circuit(1.0)
 

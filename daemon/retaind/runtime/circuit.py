@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 _TRIES: Final = 3
@@ -33,7 +33,6 @@ class Circuit:
     until: float = 0.0
     paused: str = ""
     detail: str = ""
-    last_success: float = field(default=float("-inf"))
 
     def state(self, now: float) -> State:
         """Say how the circuit is."""
@@ -47,10 +46,14 @@ class Circuit:
         return state == "closed" or (state == "half_open" and not under_way)
 
     def succeed(self, now: float) -> bool:
-        """Close; says whether it was open."""
+        """Close, unless it is to stay open for a while yet; says whether that is news.
+
+        What was asked before it opened says nothing about how long the server wants to be left alone.
+        """
+        if self.state(now) == "open":
+            return False
         was_open = bool(self.until)
         self.failures, self.until, self.paused, self.detail = 0, 0.0, "", ""
-        self.last_success = now
         return was_open
 
     def fail(self, now: float, detail: str, *, whole: bool, wait_s: float | None) -> bool:
