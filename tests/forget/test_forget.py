@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+
 from harness.process import Home, home, wait_until
 from policies.transcripts import answer, append, prompt, record, write
 

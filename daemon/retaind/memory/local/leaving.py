@@ -8,6 +8,7 @@ from typing import Final
 
 from retaind.memory.local import documents
 
+_LEAVING: Final = "SELECT d.id FROM local_document d WHERE d.source_id = :source AND d.n <= :upto"
 _DONE_WITH: Final = (
     " AND (d.generation < :generation OR (d.generation = :generation AND NOT EXISTS ("
     "SELECT 1 FROM local_span s WHERE s.document_id = d.id AND s.end > :offset)))"
@@ -53,8 +54,7 @@ def _leave(
     if row is None:
         return
     ids = connection.execute(
-        "SELECT d.id FROM local_document d WHERE d.source_id = :source AND d.n <= :upto"
-        + condition,  # noqa: S608 - our own words
+        _LEAVING + condition,
         {"source": row[0], "upto": row[1], **values},
     ).fetchall()
     gone = {one[0] for one in ids}
