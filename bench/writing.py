@@ -14,6 +14,7 @@ from bench.daemon import Daemon, running
 from bench.scale import FULL, KIB, MB, Row, Scale
 
 QUIET_S = 12.0  # after this the watcher looks as seldom as it ever does
+_TAIL_S = 6.0  # in which the watcher looks more often, and the session goes idle
 _LINE_BYTES_AT_MOST = 20_000
 _LINES_PER_S = 4
 _BURST_LINES_PER_S = 591 / 60
@@ -54,14 +55,14 @@ def _steady_lines(
 def _lone_line(name: str, daemon: Daemon, path: Path, session: Session, spells: int) -> Row:
     costs = []
     for line in islice(_lines(session), spells):
-        first = meter.read(daemon.pid)
+        daemon.wait_until_restful()
         time.sleep(QUIET_S)
-        middle = meter.read(daemon.pid)
+        before = meter.read(daemon.pid)
         _append(path, line)
-        time.sleep(QUIET_S)
-        last = meter.read(daemon.pid)
-        costs.append((last - middle).cpu_s - (middle - first).cpu_s)
-    return Row(f"{name}: CPU of a lone one", statistics.median(costs) * 1000, 15, "ms")
+        time.sleep(_TAIL_S)
+        costs.append((meter.read(daemon.pid) - before).cpu_s)
+    label = f"{name}: CPU of a lone one, {_TAIL_S:g} s"
+    return Row(label, statistics.median(costs) * 1000, 15, "ms")
 
 
 def latency(scale: Scale, folder: Path) -> Iterator[Row]:
