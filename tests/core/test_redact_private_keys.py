@@ -21,7 +21,7 @@ PEM_NAMES = (
 @pytest.mark.parametrize("name", [*PEM_NAMES, "PGP PRIVATE KEY BLOCK"])
 @pytest.mark.parametrize(
     "newline",
-    ["\n", "\r\n", "\\n", "\\\\n", " ", "\n    ", "\n+", '\\n" +\n    "'],
+    ["\n", "\r\n", "\\n", "\\\\n", " ", "\n    ", "\n+", "\n> ", '\\n" +\n    "'],
     ids=[
         "lf",
         "crlf",
@@ -30,6 +30,7 @@ PEM_NAMES = (
         "one-line",
         "indented",
         "diff",
+        "quoted",
         "joined-literals",
     ],
 )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from retaind.core.secret_checks import (
     holds_private_key,
+    is_always,
     is_assigned_key,
     is_assigned_password,
     is_basic_credential,
@@ -74,7 +75,7 @@ _DISCORD_ID = rb"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,}"
 
 TOKENS: tuple[Rule, ...] = (
     # Keys in an envelope
-    Rule("private-key", _PUTTY_KEY),
+    Rule("private-key", _PUTTY_KEY, is_always),
     Rule("private-key", rb"LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,}={0,2}", holds_private_key),
     Rule("age-key", rb"AGE-SECRET-KEY-(?:PQ-)?1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58,}"),
     Rule("jwt", rb"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{10,}){1,3}"),
@@ -204,7 +205,7 @@ TOKENS: tuple[Rule, ...] = (
 )
 
 PLACED: tuple[Rule, ...] = (
-    Rule("private-key", _PRIVATE_KEY),
+    Rule("private-key", _PRIVATE_KEY, is_always),
     Rule("npm-token", rb":_(?:authToken|auth|password) ?= ?[\"']?([A-Za-z0-9+/_.-]{16,}={0,2})"),
     Rule(
         "docker-auth",
