@@ -135,7 +135,7 @@ class Answers:
 
     def _troubles(self) -> list[str]:
         """Say in plain words what is wrong."""
-        found = []
+        found = self.upkeep.troubles()
         if self.engine.last_error is not None:
             found.append(str(self.engine.last_error))
         if self.retainer.failing:
@@ -268,6 +268,7 @@ class Answers:
         result = await self.memory.retain([kept.item()], commit=kept.commit)
         if self.remote is not None:
             await self.remote.pass_over_manual()
+        self.upkeep.announce()
         self.results.announce()
         return asdict(result)
 

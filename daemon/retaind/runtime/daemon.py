@@ -39,7 +39,7 @@ from retaind.runtime.lifecycle import (
     watch_signals,
     watchdog_interval_s,
 )
-from retaind.runtime.local import local_limits
+from retaind.runtime.local import local_limits, open_extraction
 from retaind.runtime.loop import Loop
 from retaind.runtime.nudges import Nudges
 from retaind.runtime.pending import Queue
@@ -158,7 +158,14 @@ async def _wire(
         user_id=settings.bank.user,
     )
     queue = Queue(settings.local.idle_s, settings.local.max_behind_s)
-    retainer = Retainer(database, retention, queue, log.error, results.announce)
+    extraction = open_extraction(settings, database, memory.name, results.announce, log.warning)
+
+    def announce() -> None:
+        results.announce()
+        if extraction is not None:
+            extraction.announce()
+
+    retainer = Retainer(database, retention, queue, log.error, announce)
     all_of_them = {memory.name: retainer} if settings.local.enabled else {}
     remote = None
     if settings.hindsight.enabled:
@@ -174,7 +181,9 @@ async def _wire(
     engine = Engine(database, capture, roots, retainers, interval)
     loop = Loop(engine, retainers)
     rebuilder = Rebuilder(database, retention, retainer, engine.step)
-    upkeep = Upkeep(paths, database, capture, retainers, retention, rebuilder, loop, memory)
+    upkeep = Upkeep(
+        paths, database, capture, retainers, retention, rebuilder, loop, memory, extraction
+    )
     if remote is not None:
         remote.poke = engine.poke
     watcher = None
@@ -248,6 +257,8 @@ async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
         tasks.start_soon(parts.results.run)
         tasks.start_soon(parts.answers.nudges.run)
         tasks.start_soon(parts.answers.upkeep.resume)
+        if (extraction := parts.answers.upkeep.extraction) is not None:
+            tasks.start_soon(extraction.run)
         tasks.start_soon(_heartbeat, parts)
         if parts.watcher is not None:
             tasks.start_soon(parts.watcher.run)

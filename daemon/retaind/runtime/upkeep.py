@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
@@ -23,6 +23,9 @@ from retaind.runtime.rebuild import Rebuilder, Rebuilt
 from retaind.runtime.retainers import Retainers
 from retaind.runtime.retention import Retention
 
+if TYPE_CHECKING:
+    from retaind.runtime.extraction import Extraction
+
 Facts = dict[str, Any]
 _DAYS_SHOWN = 30
 
@@ -39,6 +42,7 @@ class Upkeep:
     rebuilder: Rebuilder
     loop: Loop
     memory: LocalMemory
+    extraction: "Extraction | None" = None
     on_remote_erasures: Callable[[], None] = field(default=lambda: None)
 
     async def forget(self, request: ForgetRequest) -> Facts:
@@ -81,12 +85,22 @@ class Upkeep:
     async def state(self) -> Facts:
         """Return what `status` says of the local memory beside its counts."""
         state = await self.memory.state()
-        return {
+        extractor = {} if self.extraction is None else {"extractor": self.extraction.state()}
+        return extractor | {
             "stale": await self.database.read(self.stale),
             "documents": state.documents,
             "chunks": state.chunks,
             "chunks_pending": state.chunks_pending,
         }
+
+    def announce(self) -> None:
+        """Say that something was retained outside of the engine's steps."""
+        if self.extraction is not None:
+            self.extraction.announce()
+
+    def troubles(self) -> list[str]:
+        """Say in plain words what is wrong."""
+        return [] if self.extraction is None else self.extraction.troubles()
 
     async def resume(self) -> None:
         """Finish a rebuild that an earlier process has left half done."""

@@ -11,7 +11,7 @@ import msgspec
 from retaind.core.metering import merge
 from retaind.db import Database
 from retaind.failpoint import reach
-from retaind.memory.local import erasing, named, recalling, searching, sessions
+from retaind.memory.local import erasing, extracting, named, recalling, searching, sessions
 from retaind.memory.local.additions import Addition, fold
 from retaind.memory.local.documents import Done, Limits
 from retaind.memory.local.named import Work
@@ -108,7 +108,8 @@ class LocalMemory:
     async def state(self) -> MemoryState:
         """Say how the memory is."""
         documents, chunks = await self._database.read(erasing.sizes)
-        return MemoryState(NAME, "ok", "", documents, chunks, chunks_pending=0)
+        pending = await self._database.read(extracting.count)
+        return MemoryState(NAME, "ok", "", documents, chunks, pending)
 
     def _is_oversized(self, addition: Addition) -> bool:
         limits = self._limits
