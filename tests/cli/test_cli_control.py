@@ -89,7 +89,7 @@ def test_reload_says_what_changed(place: Home) -> None:
 
     done = place.cli("reload")
 
-    assert done.stdout.startswith(b"reloaded; changed: local")
+    assert done.stdout.startswith(b"reloaded; changed: memory.local.idle_s")
 
 
 def test_the_log_of_a_detached_daemon_is_printed(place: Home) -> None:

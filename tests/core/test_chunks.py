@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retaind.core.chunks import chunk_ends, chunk_hash, messages_in, pieces, separator
@@ -87,6 +87,7 @@ def test_no_message_is_cut_that_fits_in_a_chunk_with_what_separates_it(
 
 
 @given(st.lists(st.text("ab. ", min_size=1, max_size=SIZE - 1), min_size=1, max_size=20))
+@example(["a", "a" * 58 + " ", "a"])
 def test_no_line_is_cut_that_fits_in_a_chunk(lines: list[str]):
     text = "\n".join("x" + line[1:] for line in lines)
 

@@ -93,10 +93,11 @@ def _soft_end(text: str, start: int, limit: int) -> int:
     lead = _LEAD.match(text, start, limit)
     first = min((lead.end() if lead else start) + 1, limit)
     middle = max((start + limit) // 2, first)
-    paragraph = text.rfind("\n\n", middle, limit)
+    # What stands at the limit itself is known, and may open the next chunk.
+    paragraph = text.rfind("\n\n", middle, limit + 1)
     if paragraph >= 0:
         return paragraph
-    line = text.rfind("\n", first, limit)
+    line = text.rfind("\n", first, limit + 1)
     if line >= 0:
         return line
     sentences = [sentence.end() for sentence in _SENTENCE.finditer(text, middle, limit)]
