@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,7 +17,6 @@ from retaind.core.plan import Limits
 from retaind.db import Database
 from retaind.errors import RetaindError, StateDamaged
 from retaind.hosts import HOSTS
-from retaind.hosts.claude_code import ClaudeCode
 from retaind.memory.local import LocalMemory, leaving
 from retaind.paths import Paths
 from retaind.runtime import tombstones
@@ -45,16 +43,16 @@ from retaind.runtime.nudges import Nudges
 from retaind.runtime.pending import Queue
 from retaind.runtime.projects import project_name
 from retaind.runtime.prompts import Prompts
+from retaind.runtime.pruning import Pruner
 from retaind.runtime.quarantine import mark_suspect, open_database
 from retaind.runtime.rebuild import Rebuilder
 from retaind.runtime.reported import ReportedRoots
 from retaind.runtime.results import Results
 from retaind.runtime.retain import Retainer
 from retaind.runtime.retainers import Retainers
-from retaind.runtime.roots import claude_roots
-from retaind.runtime.scan import Root, watch_paths
 from retaind.runtime.upkeep import Upkeep
 from retaind.runtime.watch import Watcher
+from retaind.runtime.watched import Roots
 from retaind.runtime.window import Retention
 
 if TYPE_CHECKING:
@@ -176,7 +174,7 @@ async def _wire(
         all_of_them[remote.to.memory] = remote.retainer
     retainers = Retainers(all_of_them)
     reported = ReportedRoots(paths.state_dir)
-    roots = _Roots(settings, reported)
+    roots = Roots(settings.roots.claude_code, reported)
     interval = settings.watch.scan_interval_s
     engine = Engine(database, capture, roots, retainers, interval)
     loop = Loop(engine, retainers)
@@ -219,24 +217,6 @@ async def _wire(
     )
 
 
-class _Roots:
-    """The roots as they are now: looked up anew for each scan, because folders come and go."""
-
-    def __init__(self, settings: Settings, reported: ReportedRoots) -> None:
-        self.configured = settings.roots.claude_code
-        self._reported = reported
-        self._host = ClaudeCode()
-
-    def __call__(self) -> Sequence[Root]:
-        home = Path(os.path.expanduser("~"))
-        found = claude_roots(home, os.environ, self.configured, self._reported.folders)
-        return [Root(self._host, os.fsencode(path)) for path in found]
-
-    def folders(self) -> Iterator[bytes]:
-        for root in self():
-            yield from watch_paths(root)
-
-
 async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
     """Work until asked to stop. Whoever ends the intake leaves a consistent state: steps are never cut."""
     log = logger()
@@ -260,6 +240,8 @@ async def _serve(parts: _Parts, api: Api, listener: SocketListener) -> None:
         if (extraction := parts.answers.upkeep.extraction) is not None:
             tasks.start_soon(extraction.run)
         tasks.start_soon(_heartbeat, parts)
+        keep = parts.answers.settings.vault.keep
+        tasks.start_soon(Pruner(parts.database, keep, parts.retainers.names, log.warning).run)
         if parts.watcher is not None:
             tasks.start_soon(parts.watcher.run)
         if parts.remote is not None:

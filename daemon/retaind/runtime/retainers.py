@@ -16,6 +16,11 @@ class Retainers:
     def __init__(self, retainers: Mapping[str, Retainer]) -> None:
         self._retainers = retainers
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the memories."""
+        return tuple(self._retainers)
+
     async def load(self) -> None:
         """Find what each has to catch up with."""
         for retainer in self._retainers.values():
