@@ -50,7 +50,7 @@ def _print_table(rows: Sequence[Row]) -> None:
     width = max((len(row.what) for row in rows), default=4)
     print(f"{'case':{width}}  {'measured':>10}  {'budget':>10}  {'':5}  ratio")
     for row in rows:
-        bound = f"{'>=' if row.at_least else '<='} {row.budget:g}"
+        bound = f"{'>=' if row.at_least else '<='} {row.budget:.3g}"
         note = "" if row.ratio <= 1 else "  over"
         print(
             f"{row.what:{width}}  {row.measured:10.4g}  {bound:>10}  {row.unit:5}  {row.ratio:5.2f}{note}"

@@ -12,7 +12,7 @@ published ones.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from retaind.core.secret_checks import (
     holds_private_key,
@@ -30,8 +30,7 @@ from retaind.core.secret_checks import (
 Check = Callable[[bytes], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One kind of secret. `check` gets what would be replaced and says whether it is a secret after all.
 
     `hint` stands for a pattern that starts with no fixed text: something short that is in every match.
