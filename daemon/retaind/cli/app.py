@@ -22,6 +22,8 @@ VERBS = {
     "recall": "Print what an agent would be given for a prompt.",
     "retain": "Hand a text of your own to a memory.",
     "flush": "Capture and retain now, and wait for it.",
+    "retry": "List what a memory would not take, and deliver it again.",
+    "backfill": "Retain what was said before a remote memory was set up.",
     "verify": "Prove that source, vault and memories agree.",
     "restore": "Write a transcript back, byte for byte.",
     "rebuild": "Derive a memory anew from the vault.",
@@ -29,6 +31,10 @@ VERBS = {
     "logs": "Print the daemon's log.",
     "doctor": "Check everything, with a fix for what is wrong.",
     "config": "Print the settings in force, and where each comes from.",
+    "hook": "Take a coding agent's event; for its hooks.",
+    "hooks": "Install, remove or look at the hooks in Claude Code.",
+    "mcp": "Serve recall and search to an agent over MCP, on stdio.",
+    "migrate": "Take over from another memory.",
     "selftest": "Check that this installation can work at all.",
 }
 """Each verb is the `command` of the module of its name, and its line of help."""

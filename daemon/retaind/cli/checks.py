@@ -7,29 +7,24 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from retaind import __version__
 from retaind.cli import client, context
+from retaind.cli.check import Check
 from retaind.cli.client import NoAnswer
 from retaind.cli.locking import is_locked
 from retaind.cli.output import short_path, size
 from retaind.errors import ConfigError, NotRunning, RetaindError
 from retaind.paths import Paths, control_socket, socket_limit
 
+if TYPE_CHECKING:
+    from retaind.config import Settings
+
 _LEAST_FREE_BYTES = 500_000_000
 _FEW_WATCHES = 8192
 PRIVATE_MODE = 0o600
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
-
-
-class Check(NamedTuple):
-    """One line: what was looked at, how it is, and the fix where it is not well."""
-
-    name: str
-    state: Literal["ok", "warn", "fail"]
-    detail: str
-    fix: str = ""
 
 
 def all_checks(paths: Paths) -> Iterator[Check]:
@@ -40,6 +35,7 @@ def all_checks(paths: Paths) -> Iterator[Check]:
     yield from _service()
     yield from _daemon(paths)
     yield from _roots()
+    yield from _agents()
     if sys.platform == "linux":
         yield _watches()
     yield _privacy()
@@ -156,17 +152,9 @@ def _socket(path: Path) -> Check:
 
 
 def _roots() -> Iterator[Check]:
-    from retaind.config import Settings
-    from retaind.runtime.reported import reported_folders
-    from retaind.runtime.roots import TRANSCRIPTS, claude_roots
+    from retaind.runtime.roots import TRANSCRIPTS
 
-    try:
-        settings = context.settings()
-    except ConfigError:
-        settings = Settings()
-    home = Path(os.path.expanduser("~"))
-    told = reported_folders(context.paths().state_dir)
-    for root in claude_roots(home, os.environ, settings.roots.claude_code, told):
+    for root in _watched():
         name = short_path(str(root))
         try:
             count = sum(1 for _ in os.scandir(root / TRANSCRIPTS))
@@ -177,6 +165,31 @@ def _roots() -> Iterator[Check]:
                         f"let {sys.executable} read it")  # fmt: skip
         else:
             yield Check("root", "ok", f"{name}, {count} projects")
+
+
+def _agents() -> Iterator[Check]:
+    from retaind.cli.agent_checks import agent_checks
+
+    return agent_checks(_watched(), sends_to_hindsight=_settings().hindsight.enabled)
+
+
+def _watched() -> tuple[Path, ...]:
+    from retaind.runtime.reported import reported_folders
+    from retaind.runtime.roots import claude_roots
+
+    told = reported_folders(context.paths().state_dir)
+    home = Path(os.path.expanduser("~"))
+    return claude_roots(home, os.environ, _settings().roots.claude_code, told)
+
+
+def _settings() -> "Settings":
+    """Return the settings in force; a broken configuration, which has its own line, gives the defaults."""
+    from retaind.config import Settings
+
+    try:
+        return context.settings()
+    except ConfigError:
+        return Settings()
 
 
 def _watches() -> Check:

@@ -1,7 +1,8 @@
 """`retaind show`: a conversation, readable."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from retaind.core.messages import Message
     from retaind.core.policy import RetainPolicy, Tools
-    from retaind.runtime.catalog import Generation, Session
+    from retaind.runtime.catalog import Generation, Session, Stream
 
 _EVERYONE = ("user", "assistant")
 _SPEAKERS = {"user": "cyan", "assistant": "green"}
@@ -34,15 +35,13 @@ _SPEAKERS = {"user": "cyan", "assistant": "green"}
 )  # fmt: skip
 def command(session: str, form: str, generation: int | None, tools: "Tools") -> None:
     """Print a conversation from the vault, by id or session id."""
-    from dataclasses import replace
-
-    from retaind.runtime.catalog import load, resolve
+    from retaind.runtime.catalog import resolve
     from retaind.runtime.show import choose_generation, exact
 
     policy = replace(context.policy(), format="jsonl", tools=tools, roles=_EVERYONE, min_chars=1)
     with context.reader() as connection:
         stream = resolve(connection, session)
-        one = next(one for one in load(connection, stream) if one.stream.id == stream.id)
+        one = _session(connection, stream)
         chosen = choose_generation(one, generation)
         if form == "raw":
             for piece in exact(connection, chosen):
@@ -55,6 +54,38 @@ def command(session: str, form: str, generation: int | None, tools: "Tools") -> 
             print(harmless(text(connection, chosen, policy)))
             return
         _print(one, _messages(connection, one, chosen, policy), form, policy)
+
+
+def readable(session: str) -> Iterator[str]:
+    """Return a conversation's messages as plain text. Raises NotFound, and Ambiguous with the candidates."""
+    from retaind.runtime.catalog import resolve
+    from retaind.runtime.show import choose_generation, text
+
+    with context.reader() as connection:
+        stream = resolve(connection, session)
+        policy = replace(context.policy(), format="jsonl", roles=_EVERYONE, min_chars=1)
+        if stream.kind == "manual":
+            chosen = choose_generation(_session(connection, stream), None)
+            yield text(connection, chosen, policy)
+            return
+        for message in messages_of(connection, stream, policy):
+            yield f"{message.speaker}{_at(message.timestamp)}\n{_body(message)}"
+
+
+def messages_of(
+    connection: "sqlite3.Connection", stream: "Stream", policy: "RetainPolicy"
+) -> Iterable["Message"]:
+    """Return what was said in a session, as it stands now."""
+    from retaind.runtime.show import choose_generation
+
+    one = _session(connection, stream)
+    return _messages(connection, one, choose_generation(one, None), policy)
+
+
+def _session(connection: "sqlite3.Connection", stream: "Stream") -> "Session":
+    from retaind.runtime.catalog import load
+
+    return next(one for one in load(connection, stream) if one.stream.id == stream.id)
 
 
 def _messages(

@@ -69,7 +69,7 @@ KEYS: Mapping[str, Rule] = MappingProxyType(
         "bank.mission": rules.text(),
         "bank.retain_mission": rules.text(),
         "recall.auto": rules.switch(),
-        "recall.deadline_ms": rules.number(10, 60_000, "milliseconds"),
+        "recall.deadline_ms": rules.number(10, 8000, "milliseconds"),
         "recall.min_prompt_chars": rules.whole(0, _MANY, "characters"),
         "recall.floor": rules.number(0, 1, "parts of a prompt's weight"),
         "recall.own_session": rules.switch(),

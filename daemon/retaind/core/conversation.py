@@ -45,6 +45,8 @@ _INTERRUPTION: Final = "[Request interrupted by user"
 _INTERRUPTED: Final = re.compile(r"^\[Request interrupted by user[^\]\n]*\][ \t\r]*$", re.MULTILINE)
 
 _TOOL_PREFIX: Final = "mcp__"
+_OWN_SERVER: Final = "retaind"
+"""Tools of our own MCP server only ever repeat what is retained already."""
 _OUTGOING: Final = ("text", "body", "message", "content")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -178,5 +180,7 @@ def _is_operational(name: str, words: tuple[str, ...]) -> bool:
     """
     if not name.startswith(_TOOL_PREFIX):
         return False
+    if _OWN_SERVER in name.rpartition("__")[0]:
+        return True
     tool = _HUMP.sub("_", name.rpartition("__")[2]).replace("-", "_").lower()
     return any(f"_{word}" in f"_{tool}" for word in words)
