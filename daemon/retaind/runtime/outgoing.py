@@ -13,7 +13,7 @@ from retaind.db import Connection
 from retaind.runtime import banks, outbox
 from retaind.runtime.coverage import Range
 from retaind.runtime.outbox import Address
-from retaind.runtime.payload import Origin, make
+from retaind.runtime.payload import SHOWN_HASH_CHARS, Origin, make
 from retaind.runtime.retention import Stream
 from retaind.vault import streams
 
@@ -81,4 +81,4 @@ def _head(connection: Connection, generation_id: int) -> str:
     head_bytes, head_hash = connection.execute(
         "SELECT head_bytes, head_hash FROM generation WHERE id = ?", (generation_id,)
     ).fetchone()
-    return f"{head_bytes}-{head_hash.hex()}"
+    return f"{head_bytes}-{head_hash.hex()[:SHOWN_HASH_CHARS]}"

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,9 @@ from retaind.core.messages import Draft, tokens
 from retaind.core.policy import RetainPolicy
 from retaind.core.render import Rendered, metadata, tags
 from retaind.memory.hindsight.documents import Payload, document_id
+
+SHOWN_HASH_CHARS: Final = 16
+"""Of a hash in metadata: the server shows metadata to its model, where each character is paid for."""
 
 
 class Span(NamedTuple):
@@ -134,7 +137,7 @@ def _named(made: Made, raw: bytes, session_id: str) -> Made:
             **made.payload.metadata,
             "message_count": str(len(made.spans)),
             "range": f"{made.start}-{made.end}",
-            "payload_sha256": made.payload.hash,
+            "payload_sha256": made.payload.hash[:SHOWN_HASH_CHARS],
         },
     )
     return replace(made, payload=payload)
