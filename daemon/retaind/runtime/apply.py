@@ -78,6 +78,7 @@ def _row_for(connection: Connection, one: Filled, now: float) -> OpenGeneration:
     elif one.order.decision.act is Act.REWRITE:
         streams.close_generation(connection, row.generation_id, one.order.decision.reason)
         generation_id = streams.open_generation(connection, row.stream_id, row.n + 1, sighting)
+        reach("capture.generation")
         return row._replace(generation_id=generation_id, n=row.n + 1, evidence=NOTHING)
     return row
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from retaind.db import Database
 from retaind.errors import StateDamaged
+from retaind.failpoint import reach
 from retaind.paths import Paths
 
 _SUSPECT: Final = "suspect"
@@ -64,4 +65,5 @@ def _set_aside(paths: Paths) -> Path:
         part = paths.database.with_name(paths.database.name + suffix)
         if part.exists():
             part.rename(kept / part.name)
+            reach("quarantine.moved")
     return kept

@@ -1,0 +1,141 @@
+"""Daemons that start in milliseconds: processes forked from one that has imported everything already.
+
+Each is a process of its own that runs the whole of `retaind run`; only the interpreter's start is shared.
+Run as a program this is the process that forks; `Zygote` is what a test holds.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+_POLL_S = 0.005
+
+
+class Forked:
+    """A forked daemon, with what tests need of `subprocess.Popen`."""
+
+    def __init__(self, zygote: "Zygote", pid: int) -> None:
+        self._zygote = zygote
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs."""
+        if self.returncode is None:
+            self.returncode = self._zygote.poll(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended; returns its exit code."""
+        end = time.monotonic() + (60.0 if timeout is None else timeout)
+        while (code := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("retaind run", timeout or 60.0)
+            time.sleep(_POLL_S)  # the process is looked at, not the time
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+class Zygote:
+    """Starts daemons. Use it as a context; it leaves no process behind."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._daemons: list[Forked] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for daemon in self._daemons:
+            daemon.kill()
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def start(self, environ: Mapping[str, str], log: Path) -> Forked:
+        """Fork a daemon with this environment; what it prints goes to `log`."""
+        pid = self._ask({"environ": dict(environ), "log": str(log)})
+        assert pid is not None
+        self._daemons = [daemon for daemon in self._daemons if daemon.returncode is None]
+        self._daemons.append(Forked(self, pid))
+        return self._daemons[-1]
+
+    def poll(self, pid: int) -> int | None:
+        """Return the exit code of a daemon that has ended."""
+        return self._ask({"poll": pid})
+
+    def _ask(self, request: object) -> int | None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "the process that forks has ended"
+        found: int | None = json.loads(answer)
+        return found
+
+
+def _serve() -> None:
+    import retaind.memory.local
+    import retaind.runtime.daemon  # noqa: F401 - so that a fork need not
+
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "poll" in request:
+            ended, status = os.waitpid(request["poll"], os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if ended else None
+        else:
+            answer = _start(request["environ"], request["log"])
+        print(json.dumps(answer), flush=True)  # noqa: T201 - this is how the test is answered
+
+
+def _start(environ: Mapping[str, str], log: str) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 70
+    try:
+        _become(environ, log)
+        from retaind.cli.app import run
+
+        code = run(["run"])
+    finally:
+        os._exit(code)
+
+
+def _become(environ: Mapping[str, str], log: str) -> None:
+    """Be as if started with this environment."""
+    import importlib
+
+    from retaind import failpoint
+
+    os.environ.clear()
+    os.environ.update(environ)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    importlib.reload(failpoint)  # it reads the environment when it is imported
+
+
+if __name__ == "__main__":
+    _serve()
