@@ -154,6 +154,33 @@ def redaction(scale: Scale, folder: Path) -> Iterator[Row]:
     )
 
 
+def planning(scale: Scale, folder: Path) -> Iterator[Row]:
+    """The same window, planned at the beginning of a session and behind all that came before it."""
+    from retaind.core.carry import Carry
+    from retaind.core.lines import frame
+    from retaind.core.plan import Limits, Window, plan
+    from retaind.core.policy import RetainPolicy
+    from retaind.core.redact import redact
+    from retaind.hosts.claude_code import ClaudeCode
+
+    path, _session = write_session(folder, scale.session_bytes[1], "planning")
+    carry, at, host = Carry(), 0, ClaudeCode()
+    windows: list[Window] = []
+    with path.open("rb") as file:
+        while chunk := file.read(MIB) + file.readline():
+            lines, end = frame(chunk, at)
+            records = tuple(record for start, line in lines for record in host.parse(start, line))
+            windows = [*windows[:1], Window(at, end, records)]
+            carry = plan(carry, windows[-1], RetainPolicy(), Limits(), redact).carry
+            at = end
+    began = time.process_time()
+    plan(Carry(), windows[0], RetainPolicy(), Limits(), redact)
+    fresh_s = time.process_time() - began
+    plan(carry, windows[0], RetainPolicy(), Limits(), redact)
+    behind_s = time.process_time() - began - fresh_s
+    yield Row(f"planning 1 MiB behind {at / MB:.4g} MB, to the first", behind_s / fresh_s, 1.5, "x")
+
+
 CASES: dict[str, Case] = {
     "import": first_import,
     "append": append,
@@ -165,6 +192,7 @@ CASES: dict[str, Case] = {
     "database": database,
     "search": questions,
     "redaction": redaction,
+    "planning": planning,
 }
 
 
