@@ -80,6 +80,18 @@ def test_what_was_asked_before_it_opened_does_not_close_it() -> None:
     assert not circuit.permits(159.0, 0)
 
 
+def test_looking_at_once_respects_what_the_server_asked_for() -> None:
+    circuit = Circuit(1.0)
+    circuit.fail(100.0, "no answer", whole=True, wait_s=None)
+    circuit.look_now()
+    assert circuit.permits(100.0, 0)
+
+    circuit.fail(100.0, "429", whole=True, wait_s=60.0)
+    circuit.look_now()
+    assert not circuit.permits(159.0, 0)
+    assert circuit.permits(160.0, 0)
+
+
 def test_a_pause_is_news_once_and_ends_with_a_success() -> None:
     circuit = Circuit(1.0)
 

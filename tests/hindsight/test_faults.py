@@ -53,10 +53,12 @@ def test_what_may_pass_is_down_and_what_will_not_is_refused() -> None:
         ("7", 7, 7),
         ("1.5", 1.5, 1.5),
         ("1000000", 3600, 3600),
-        (format_datetime(datetime.now(UTC) + timedelta(seconds=100)), 60, 100),
+        ("in 100 s", 60, 100),
     ],
 )
 def test_retry_after_is_seconds_or_a_date(value: str, low: float, high: float) -> None:
+    if value == "in 100 s":
+        value = format_datetime(datetime.now(UTC) + timedelta(seconds=100))
     found = fault(429, {"retry-after": value}, retaining=True)
 
     assert isinstance(found, Busy)

@@ -10,6 +10,7 @@ _TRIES: Final = 3
 _CAP_POLLS: Final = 150
 _PAUSE_POLLS: Final = 30
 _DOUBLINGS: Final = 12
+_PAST: Final = 1e-9
 
 State = Literal["closed", "open", "half_open"]
 
@@ -24,6 +25,7 @@ def backoff_s(failures: int, base_s: float, dice: Callable[[], float] = random.r
 class Circuit:
     """Closed: ask. Open until `until`: do not. Half open: one question shows how things are.
 
+    `allowed_at` is how long the server itself has asked to be left alone.
     `paused` names what only the user can mend; it is looked at again from time to time. Times are of
     the monotonic clock, `poll_s` is what the waiting is measured in.
     """
@@ -31,6 +33,7 @@ class Circuit:
     poll_s: float
     failures: int = 0
     until: float = 0.0
+    allowed_at: float = 0.0
     paused: str = ""
     detail: str = ""
 
@@ -63,6 +66,8 @@ class Circuit:
         self.detail = detail
         if not (whole or was_open or self.failures >= _TRIES):
             return False
+        if wait_s is not None:
+            self.allowed_at = max(self.allowed_at, now + wait_s)
         wait = backoff_s(self.failures, self.poll_s) if wait_s is None else wait_s
         self.until = max(self.until, now + wait)
         return not was_open
@@ -75,6 +80,6 @@ class Circuit:
         return news
 
     def look_now(self) -> None:
-        """Ask at the next opportunity, because something has changed."""
+        """Ask at the next opportunity, because something has changed; but not before the server allows it."""
         if self.until:
-            self.until = 1e-9
+            self.until = max(self.allowed_at, _PAST)
