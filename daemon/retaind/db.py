@@ -129,7 +129,6 @@ class Database:
             large = wal.exists() and wal.stat().st_size > _WAL_TRUNCATE_BYTES
             mode = "TRUNCATE" if large else "PASSIVE"
             self._writer.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
-            self._writer.execute("PRAGMA shrink_memory")
 
     def close(self) -> None:
         """Close every connection; the last one moves the write-ahead log into the database."""
@@ -181,7 +180,7 @@ def _connect_writer(path: Path) -> Connection:
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA secure_delete=FAST")
     connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA cache_size=-8192")
+    connection.execute("PRAGMA cache_size=-6144")
     connection.execute("PRAGMA temp_store=MEMORY")
     if mode != "wal":
         raise StateError(

@@ -38,6 +38,12 @@ class Order:
         goes_on = tracked is not None and self.decision.act in {Act.CONTINUE, Act.ADOPT}
         return tracked.row.evidence if tracked is not None and goes_on else NOTHING
 
+    @property
+    def frontier(self) -> bytes:
+        """The bytes before the offset, where proving that the file goes on has read them."""
+        own = self.file.own
+        return own.frontier if own is not None and self.decision.act is Act.CONTINUE else b""
+
 
 class Filled(NamedTuple):
     """An order with what was read for it."""

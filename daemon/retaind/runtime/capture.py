@@ -207,7 +207,7 @@ class Capture:
             admitted = admitted._replace(mode="off")
         if admitted.mode in {"off", "listed"} or not admitted.decided:
             return Filled(order, admitted, Taken(known, opened.sight()))
-        return Filled(order, admitted, take(opened, known))
+        return Filled(order, admitted, take(opened, known, before=order.frontier))
 
     def _is_forgotten(self, order: Order, admitted: Admitted) -> bool:
         tracked, spot = order.decision.tracked, order.spot

@@ -23,6 +23,7 @@ from retaind.vault.identity import (
     extended,
     locator,
     prefix_of,
+    prove,
 )
 from retaind.vault.streams import Sighting
 
@@ -33,10 +34,11 @@ _PROOF_BYTES: Final = 512
 
 
 class Matched(NamedTuple):
-    """A known stream that a file was compared with."""
+    """A known stream that a file was compared with, and the bytes before its offset that were read."""
 
     tracked: Tracked
     continuity: Continuity
+    frontier: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def _compare(path: bytes, opened: Opened, index: Index) -> Examined:
     if own is not None and _is_reused(own.row.sighting, sighting):
         own = None  # another file by the same number
     if own is not None:
-        matched = Matched(own, continuity(opened.read_at, sighting.size, own.row.evidence))
+        matched = Matched(own, *prove(opened.read_at, sighting.size, own.row.evidence))
         if matched.continuity is Continuity.SAME:
             renamed = own.row.path != path and not _names(own.row.path, sighting)
             return Examined(path, opened, sighting, matched, renamed, ())
@@ -139,15 +141,15 @@ def _is_reused(before: Sighting, now: Sighting) -> bool:
     return None not in versions and len(versions) > 1
 
 
-def take(opened: Opened, known: Evidence, limit: int = READ_BYTES) -> Taken:
+def take(opened: Opened, known: Evidence, limit: int = READ_BYTES, before: bytes = b"") -> Taken:
     """Read what follows the captured offset, up to `limit` bytes, and compress it.
 
-    `more` says that the limit left something. Raises OSError, and ChangedWhileReadError when the bytes
-    before the offset are not those that were captured, before or after reading: then what was read may
-    belong to another content.
+    `before` are the bytes before the offset where the proof has just read them. `more` says that the
+    limit left something. Raises OSError, and ChangedWhileReadError when the bytes before the offset are
+    not those that were captured, before or after reading: then what was read may belong to another content.
     """
     window = min(known.captured, FRONTIER_BYTES)
-    before = opened.read_at(window, known.captured - window)
+    before = before or opened.read_at(window, known.captured - window)
     if known.captured and digest(before) != known.frontier_hash:
         raise ChangedWhileReadError
     proof = before[-_PROOF_BYTES:]

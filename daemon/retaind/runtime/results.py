@@ -56,7 +56,8 @@ class Results:
 
     async def tell_some(self) -> bool:
         """Tell one batch of results; says whether there may be more."""
-        rows = await self._database.read(_untold)
+        # Asked of the writer, whose pages are warm: a reader would read what was just written again.
+        rows = await self._database.write(_untold)
         for _, body in rows:
             self._events.publish({"event": "retained", "result": json.loads(body)})
             if self.hook:

@@ -65,19 +65,30 @@ def digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()[:_DIGEST_BYTES]
 
 
-def continuity(read_at: ReadAt, size: int, known: Evidence) -> Continuity:
-    """Compare an opened file of `size` bytes with the evidence; reads at most 8 KiB of it."""
+def prove(read_at: ReadAt, size: int, known: Evidence) -> tuple[Continuity, bytes]:
+    """Compare an opened file of `size` bytes with the evidence; reads at most 8 KiB of it.
+
+    Returns with the verdict the bytes just before the captured offset, as far as they were read.
+    """
     if size < known.captured:
-        return Continuity.SHRUNK
+        return Continuity.SHRUNK, b""
     if known.captured == 0:
-        return Continuity.SAME
-    if digest(read_at(known.head_bytes, 0)) != known.head_hash:
-        return Continuity.REWRITTEN
-    if known.captured > known.head_bytes:
-        length = min(known.captured, FRONTIER_BYTES)
-        if digest(read_at(length, known.captured - length)) != known.frontier_hash:
-            return Continuity.REWRITTEN
-    return Continuity.SAME
+        return Continuity.SAME, b""
+    head = read_at(known.head_bytes, 0)
+    if digest(head) != known.head_hash:
+        return Continuity.REWRITTEN, b""
+    if known.captured <= known.head_bytes:
+        return Continuity.SAME, head
+    length = min(known.captured, FRONTIER_BYTES)
+    frontier = read_at(length, known.captured - length)
+    if digest(frontier) != known.frontier_hash:
+        return Continuity.REWRITTEN, b""
+    return Continuity.SAME, frontier
+
+
+def continuity(read_at: ReadAt, size: int, known: Evidence) -> Continuity:
+    """Return the verdict of `prove` alone."""
+    return prove(read_at, size, known)[0]
 
 
 def prefix_of(head: bytes) -> bytes | None:
