@@ -33,7 +33,7 @@ def answer(
 ) -> Facts:
     """Return query, results and block for a prompt from the local memory; see `recall --json`."""
     asked = question(connection, request, settings)
-    found = ask_local(connection, asked, settings, now)
+    found = ask_local(connection, asked, settings, now, floor=FLOOR)
     results = [asdict(one) for one in found.results]
     return {"query": asked.query, "results": results, "block": found.block}
 
@@ -44,8 +44,12 @@ def ask_local(
     settings: Settings,
     now: float,
     given: frozenset[int] = frozenset(),
+    floor: float | None = None,
 ) -> Recalled:
-    """Put a question to the local memory; messages that were `given` before are left out."""
+    """Put a question to the local memory; messages that were `given` before are left out.
+
+    Whoever asks for it may be told what has less to do with it than what is given unasked.
+    """
     return recall(
         connection,
         asked.query,
@@ -57,7 +61,7 @@ def ask_local(
             tags_match=settings.recall.tags_match,
         ),
         preamble=settings.recall.preamble,
-        floor=settings.recall.floor,
+        floor=settings.recall.floor if floor is None else floor,
         project=asked.project,
         given=given,
     )

@@ -4,7 +4,17 @@ from retaind.memory.local import leaving
 from retaind.memory.local.documents import Limits
 from retaind.memory.local.erasing import erase, optimize
 from retaind.memory.local.memory import LocalMemory
-from retaind.memory.local.recalling import Recalled, recall
+from retaind.memory.local.recalling import FLOOR, Recalled, recall
 from retaind.memory.local.searching import search
 
-__all__ = ["Limits", "LocalMemory", "Recalled", "erase", "leaving", "optimize", "recall", "search"]
+__all__ = [
+    "FLOOR",
+    "Limits",
+    "LocalMemory",
+    "Recalled",
+    "erase",
+    "leaving",
+    "optimize",
+    "recall",
+    "search",
+]

@@ -8,6 +8,7 @@ come before older ones that tell as much, and what shares too little with the qu
 import math
 import sqlite3
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -20,14 +21,14 @@ from retaind.memory.local.hits import Hit, find, texts
 from retaind.memory.local.marks import OPEN, Marker
 from retaind.memory.local.searching import found
 from retaind.memory.local.times import from_ms
-from retaind.memory.local.units import Unit, is_spoken, message_key, unit
+from retaind.memory.local.units import Unit, Wanted, is_spoken, message_key, unit
 from retaind.memory.port import Filters, Found
 
-_CANDIDATES: Final = 50
+_CANDIDATES: Final = 150
 _HITS_RANKED: Final = 8_000
 """Beyond so many hits the commonest words of a question are not looked up."""
 _COUNTED: Final = 20_000
-FLOOR: Final = 0.2
+FLOOR: Final = 0.1
 """The share of a question's weight, taken over its heaviest words, that a memory must have."""
 _TELLING: Final = 0.5
 """And as a share of what a word tells that is found once only: common words tell nothing."""
@@ -42,8 +43,18 @@ _ACTIONS_ONLY: Final = 0.5
 """What was said is worth more than which tools were called."""
 _HALF_LIFE_MS: Final = 30 * 86_400_000
 _SATURATION, _LENGTH = 1.2, 0.75
-_UNITS_IN_BLOCK: Final = 5
+_OTHERS: Final = 0.5
+"""What a word is worth that stands elsewhere in the turn than in its best message."""
+_SESSION: Final = 0.15
+"""And one that stands elsewhere in the session."""
+_SHARES: Final = 3
+"""A turn may take a third of the room that is left, more where fewer turns were found."""
 _UNIT_CHARS: Final = 400
+_LEAST_ROOM: Final = 80
+_FRAME_CHARS: Final = 120
+"""About as much of the block is neither preamble nor memories."""
+_BULLET_CHARS: Final = 22
+_MANUAL: Final = "manual"
 
 
 class Recalled(NamedTuple):
@@ -66,11 +77,22 @@ class _Weighed(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A hit with its text, where in it the question's words are, and its score."""
+    """A hit with its text, where in it the question's words are, and which.
+
+    `factor` is what one unit of their weight is worth in it.
+    """
 
     hit: Hit
     text: str
     at: int
+    terms: frozenset[int]
+    factor: float
+
+
+class _Turn(NamedTuple):
+    """What was found in one turn, best first, and what it is worth together."""
+
+    found: tuple[_Scored, ...]
     score: float
 
 
@@ -100,9 +122,12 @@ def recall(
     match = _expression(terms)
     hits = _hits(connection, match, filters or Filters(), project)
     reader = Reader(connection)
-    scored = _scored(terms, hits, texts(reader, hits), now, _least(terms, total, floor), project)
-    room = max(max_tokens, 0) * CHARS_PER_TOKEN
-    units = _units(connection, reader, scored, limit, room, given)
+    scored = _scored(terms, hits, texts(reader, hits), now, project)
+    turns = _turns(terms, scored, _least(terms, total, floor))
+    room = (
+        max(max_tokens * CHARS_PER_TOKEN - len(preamble) - _FRAME_CHARS, 1) if max_tokens > 0 else 0
+    )
+    units = _units(connection, reader, turns, limit, room, given)
     block = render_block(
         [Memory(one.wordings, from_ms(one.hit.time), one.hit.project) for one, _ in units],
         datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -176,34 +201,32 @@ def _scored(
     hits: Sequence[Hit],
     said: Sequence[str],
     now: float,
-    least: float,
     project: str | None,
 ) -> list[_Scored]:
-    """Weigh the hits again, by the terms in them, length, age and project; those below `least` are none."""
+    """Weigh the hits again, by the terms in them, length, age and project."""
     if not hits:
         return []
-    mass = [0.0] * len(hits)
+    inside: list[set[int]] = [set() for _ in hits]
     with Marker(said) as marker:
-        for one in terms:
+        for at, one in enumerate(terms):
             for place in marker.matching(spaced_expression([one.term])):
-                mass[place] += one.weight
+                inside[place].add(at)
         marked = marker.marked(spaced_expression([one.term for one in terms]))
     usual = sum(len(text) for text in said) / len(said) or 1.0
-    scored = [
+    return [
         _Scored(
             hit,
             text,
             max(seen.find(OPEN), 0),
-            weight
-            * _brevity(len(text) / usual)
+            frozenset(found),
+            _brevity(len(text) / usual)
             * _youth(hit, now)
             * (1 if is_spoken(text) else _ACTIONS_ONLY)
             * (_OWN_PROJECT if project and hit.project == project else 1),
         )
-        for hit, text, seen, weight in zip(hits, said, marked, mass, strict=True)
-        if weight >= least
+        for hit, text, seen, found in zip(hits, said, marked, inside, strict=True)
+        if found
     ]
-    return sorted(scored, key=lambda one: (-one.score, -(one.hit.time or 0), one.hit.id))
 
 
 def _brevity(length: float) -> float:
@@ -218,29 +241,68 @@ def _youth(hit: Hit, now: float) -> float:
     return 1 + _RECENCY * math.exp2(-age_ms / _HALF_LIFE_MS)
 
 
+def _turns(terms: Sequence[_Weighed], scored: Sequence[_Scored], least: float) -> list[_Turn]:
+    """Bring the hits of a turn together, best turn first; one below `least` has nothing to do with it all.
+
+    A turn counts by its best hit, and less by what only its others have; its session adds a little.
+    """
+
+    def mass(places: AbstractSet[int]) -> float:
+        return sum(terms[at].weight for at in places)
+
+    groups: dict[tuple[int, int, int], list[_Scored]] = {}
+    sessions: dict[int, set[int]] = {}
+    for one in scored:
+        hit = one.hit
+        chained = 0 if hit.turn or hit.kind != _MANUAL else hit.document_id
+        groups.setdefault((hit.source_id, chained, hit.turn), []).append(one)
+        sessions.setdefault(hit.source_id, set()).update(one.terms)
+    turns = []
+    for (source_id, _, _), group in groups.items():
+        group.sort(key=lambda one: (-mass(one.terms) * one.factor, one.hit.id))
+        best = group[0]
+        together = frozenset[int]().union(*(one.terms for one in group))
+        if mass(together) < least:
+            continue
+        more = _OTHERS * mass(together - best.terms)
+        more += _SESSION * mass(sessions[source_id] - together)
+        turns.append(_Turn(tuple(group), (mass(best.terms) + more) * best.factor))
+    return sorted(
+        turns, key=lambda one: (-one.score, -(one.found[0].hit.time or 0), one.found[0].hit.id)
+    )
+
+
 def _units(
     connection: sqlite3.Connection,
     reader: Reader,
-    scored: Sequence[_Scored],
+    turns: Sequence[_Turn],
     limit: int,
     room: int,
     given: frozenset[int],
 ) -> list[tuple[Unit, float]]:
-    """Return the units around the hits, no message twice, and some more than there is room for."""
-    size = max(_UNIT_CHARS, room // _UNITS_IN_BLOCK) if room else 0
+    """Return the units of the turns, no message twice, as many as there is room for."""
     shown: frozenset[int] = frozenset()
     told = set(given)
     units: list[tuple[Unit, float]] = []
-    chars = 0
-    for one in scored:
-        key = message_key(one.text)
-        if one.hit.id in shown or key in told:
-            continue
-        if (limit > 0 and len(units) >= limit) or (room and chars > 2 * room):
+    left = room
+    for at, turn in enumerate(turns):
+        if (limit > 0 and len(units) >= limit) or (room and left < _LEAST_ROOM):
             break
-        told.add(key)
-        made = unit(connection, reader, one.hit, one.text, one.at, size, shown, given)
-        units.append((made, one.score))
+        fresh = [
+            one
+            for one in turn.found
+            if one.hit.id not in shown and message_key(one.text) not in told
+        ]
+        if not fresh:
+            continue
+        share = left // min(len(turns) - at, _SHARES)
+        size = max(share, min(left, _UNIT_CHARS)) if room else 0
+        spoken = [one for one in fresh if is_spoken(one.text)] or fresh[:1]
+        found = [Wanted(one.hit, one.text, one.at) for one in spoken]
+        made = unit(connection, reader, found, size, shown, told)
+        units.append((made, turn.score))
         shown |= made.shows
-        chars += len(made.wordings[0])
+        told |= made.keys[0]
+        wording = made.wordings[0]
+        left -= len(wording) + 2 * wording.count("\n") + _BULLET_CHARS + len(made.hit.project or "")
     return units

@@ -1,6 +1,12 @@
-"""Units: a message that was found, with what was said before and after it, as an agent can use it."""
+"""Units: what was found in a turn, with what else was said in it, as an agent can use it.
+
+The answer to what was asked is usually said later in the turn, most of all in its last message; so that,
+the question and what follows a hit come first, tools never, and whole messages before parts of them.
+"""
 
 import sqlite3
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -9,31 +15,34 @@ from retaind.memory.local import passages
 from retaind.memory.local.frames import Place, Reader
 from retaind.memory.local.hits import Hit
 
-_SHARE_OF_NEIGHBOUR: Final = 4
+_SHARE_OF_HITS: Final = 0.75
+"""A message in which something was found leaves a part of the room to what was said around it."""
 _LEAD: Final = 3
-_LOOKED_AT: Final = 6
-"""So many messages before or after a hit are looked at for one in which something is said."""
-_NEXT: Final = (
-    "SELECT id, document_id, start, chars, role FROM local_passage"
-    " WHERE document_id = :document AND start {operator} :start ORDER BY start {order} LIMIT :most"
+_SHORTEST: Final = 160
+"""Less of a message that was not found is not worth showing."""
+_LOOKED_AT: Final = 48
+"""So many messages before and after a hit are looked at."""
+_PASSAGES: Final = (
+    "SELECT p.id, p.document_id, p.start, p.chars, p.role, p.turn FROM local_document own"
+    " JOIN local_document d ON d.id = own.id OR (d.source_id = own.source_id"
+    "  AND d.n BETWEEN own.n - 1 AND own.n + 1)"
+    " JOIN local_passage p ON p.document_id = d.id"
+    " WHERE own.id = ? AND p.fact IS NULL AND p.turn BETWEEN ? AND ? ORDER BY d.n, p.start"
 )
-_ACROSS: Final = (
-    "SELECT p.id, p.document_id, p.start, p.chars, p.role FROM local_document d"
-    " JOIN local_document e ON e.source_id = d.source_id AND e.n = d.n {step}"
-    " JOIN local_passage p ON p.document_id = e.id"
-    " WHERE d.id = :document ORDER BY p.start {order} LIMIT :most"
-)
-_BEFORE: Final = (
-    _NEXT.format(operator="<", order="DESC"),
-    _ACROSS.format(step="- 1", order="DESC"),
-)
-_AFTER: Final = (_NEXT.format(operator=">", order=""), _ACROSS.format(step="+ 1", order=""))
+
+
+class Wanted(NamedTuple):
+    """A passage that was found: its text, and where in it the question's words are."""
+
+    hit: Hit
+    text: str
+    at: int
 
 
 class Unit(NamedTuple):
-    """A hit in two wordings, with its neighbours and alone, and the passages that the first one shows.
+    """A turn in two wordings, with what was said around what was found and without.
 
-    `keys` has, for each wording, the keys of the messages in it.
+    `shows` are the passages in the first; `keys` has, for each wording, the keys of the messages in it.
     """
 
     hit: Hit
@@ -42,9 +51,13 @@ class Unit(NamedTuple):
     keys: tuple[frozenset[int], ...]
 
 
-class _Neighbour(NamedTuple):
-    id: int
+class _Message(NamedTuple):
+    """A message of the conversation, of one passage or of several that follow each other."""
+
+    ids: tuple[int, ...]
+    place: Place
     role: str | None
+    turn: int
     text: str
 
 
@@ -62,58 +75,101 @@ def is_spoken(text: str) -> bool:
 def unit(
     connection: sqlite3.Connection,
     reader: Reader,
-    hit: Hit,
-    text: str,
-    at: int,
+    found: Sequence[Wanted],
     size: int,
-    shown: frozenset[int],
-    given: frozenset[int] = frozenset(),
+    shown: AbstractSet[int],
+    given: AbstractSet[int] = frozenset(),
 ) -> Unit:
-    """Return the unit around a hit whose words are at `at`, in about `size` characters; 0 is no limit.
+    """Return the unit of what was found in one turn, best first, in about `size` characters; 0 is no limit.
 
-    Neighbours that are shown already, or were given before (by their keys), are left out.
+    Messages that are shown already, or were given before (by their keys), are left out.
     """
-    around = (
-        _neighbour(connection, reader, hit, _BEFORE),
-        _neighbour(connection, reader, hit, _AFTER),
-    )
-    before, after = (
-        None if one is None or one.id in shown or message_key(one.text) in given else one
-        for one in around
-    )
-    most = size // _SHARE_OF_NEIGHBOUR
-    lines = [_line(before, most), "", _line(after, most)]
-    room = size - len(lines[0]) - len(lines[2])
-    lines[1] = _said(hit.role, _excerpt(text, at, room) if size else text)
-    whole = "\n".join(line for line in lines if line)
-    beside = [one for one in (before, after) if one is not None]
-    own = frozenset({message_key(text)})
-    wordings = {lines[1]: own}
-    wordings = {whole: own.union(message_key(one.text) for one in beside)} | wordings
-    shows = frozenset(one.id for one in beside) | {hit.id}
-    return Unit(hit, tuple(wordings), shows, tuple(wordings.values()))
+    best = found[0].hit
+    around = _conversation(connection, reader, best)
+    told: dict[Place, str] = {}
+    room = size
+    for one in found:
+        message = _holder(around, one)
+        if message.place in told or (told and size and room < _SHORTEST):
+            continue
+        most = max(int(room * _SHARE_OF_HITS) if len(around) > 1 else room, _SHORTEST)
+        at = one.at + max(message.text.find(one.text[:_SHORTEST]), 0)
+        text = _said(message.role, _excerpt(message.text, at, most) if size else message.text)
+        told[message.place] = text
+        room -= len(text) + 1
+    alone = dict(told)
+    messages = {one.place: one for one in (*around, *(_holder(around, one) for one in found))}
+    for message in _by_use(around, [one for one in around if one.place in told], best.turn):
+        if message.place in told or shown & set(message.ids) or message_key(message.text) in given:
+            continue
+        text = _said(message.role, message.text)
+        if size and len(text) >= room:
+            text = (
+                _said(message.role, shortened(message.text, room - 12)) if room > _SHORTEST else ""
+            )
+        if text:
+            told[message.place] = text
+            room -= len(text) + 1
+        if size and room < _SHORTEST:
+            break
+    return _made(best, messages, told, alone)
 
 
-def _neighbour(
-    connection: sqlite3.Connection, reader: Reader, hit: Hit, queries: tuple[str, str]
-) -> _Neighbour | None:
-    """Return the nearest message in which something is said, if need be in the document next to the hit's."""
-    values = {"document": hit.document_id, "start": hit.start, "most": _LOOKED_AT}
-    for query in queries:
-        rows = connection.execute(query, values).fetchall()
-        for row in rows:
-            text = passages.plain(reader.text(Place(*row[1:4])))
-            if is_spoken(text):
-                return _Neighbour(row[0], row[4], text)
-        if rows:
-            return None
-    return None
+def _made(
+    best: Hit,
+    messages: dict[Place, _Message],
+    told: dict[Place, str],
+    alone: dict[Place, str],
+) -> Unit:
+    wordings: dict[str, frozenset[int]] = {}
+    for texts in (told, alone):
+        places = [place for place in messages if place in texts]
+        wording = "\n".join(texts[place] for place in places)
+        wordings.setdefault(wording, frozenset(message_key(messages[p].text) for p in places))
+    shows = frozenset(id_ for place in told for id_ in messages[place].ids) | {best.id}
+    return Unit(best, tuple(wordings), shows, tuple(wordings.values()))
 
 
-def _line(neighbour: _Neighbour | None, most: int) -> str:
-    if neighbour is None:
-        return ""
-    return _said(neighbour.role, shortened(neighbour.text, most) if most else neighbour.text)
+def _holder(around: Sequence[_Message], one: Wanted) -> _Message:
+    """Return the message that a passage belongs to; a fact, and what nobody says, stands for itself."""
+    for message in around:
+        if one.hit.id in message.ids:
+            return message
+    hit = one.hit
+    return _Message((hit.id,), hit.place, hit.role, hit.turn, one.text)
+
+
+def _by_use(around: Sequence[_Message], found: Sequence[_Message], turn: int) -> Iterator[_Message]:
+    """Yield the messages around those that were found, the most useful first, the turn's own before others."""
+    own = [one for one in around if one.turn == turn]
+    places = [at for at, one in enumerate(own) if one in found]
+    if own:
+        yield own[-1]
+        yield own[0]
+    first = places[0] if places else 0
+    yield from own[first:]
+    yield from own[:first][::-1]
+    yield from [one for one in around if one.turn > turn][:1]
+    yield from [one for one in around if one.turn < turn][-1:]
+
+
+def _conversation(connection: sqlite3.Connection, reader: Reader, hit: Hit) -> list[_Message]:
+    """Return what was said in the hit's turn, and beside it, near the hit and in order."""
+    rows = connection.execute(_PASSAGES, (hit.document_id, hit.turn - 1, hit.turn + 1)).fetchall()
+    messages: list[_Message] = []
+    middle = 0
+    for id_, document_id, start, chars, role, turn in rows:
+        before = messages[-1].place if messages else Place(0, 0, 0)
+        if before.document_id == document_id and before.start + before.chars == start:
+            whole = Place(document_id, before.start, before.chars + chars)
+            messages[-1] = messages[-1]._replace(ids=(*messages[-1].ids, id_), place=whole)
+        else:
+            messages.append(_Message((id_,), Place(document_id, start, chars), role, turn, ""))
+        if id_ == hit.id:
+            middle = len(messages) - 1
+    near = messages[max(0, middle - _LOOKED_AT) : middle + _LOOKED_AT + 1]
+    told = (one._replace(text=passages.plain(reader.text(one.place))) for one in near)
+    return [one for one in told if is_spoken(one.text)]
 
 
 def _said(role: str | None, text: str) -> str:
