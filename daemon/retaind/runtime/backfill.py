@@ -85,26 +85,17 @@ def estimate(
     return Estimate(documents, total)
 
 
-def begin(connection: Connection, memory: str, one: Skipped, hosts: Mapping[str, Host]) -> None:
-    """Put a memory's cursor back to the start of a generation, as if nothing of it had been planned.
+def begin(connection: Connection, memory: str, stream_id: int) -> None:
+    """Put a memory's cursors back to the start of a session, as if nothing of it had been planned.
 
     What the memory has of it already is found out before anything is sent.
     """
-    pending = _from_start(one)
-    while pending.offset < pending.captured:
-        gathered = gather(connection, Fresh(limit=0), pending)
-        parsed = parse(hosts[one.host], gathered, pending, ())
-        if parsed.end == pending.offset:
-            break
-        keys = [record.key for record in parsed.records if record.key]
-        cursors.disown(connection, memory, keys, one.generation_id)
-        pending.offset = parsed.end
     connection.execute(
-        "DELETE FROM delivery WHERE memory = ? AND generation_id = ? AND state = 'set_aside'",
-        (memory, one.generation_id),
+        "DELETE FROM delivery WHERE memory = ? AND stream_id = ? AND state = 'set_aside'",
+        (memory, stream_id),
     )
-    cursors.forget(connection, memory, one.generation_id)
-    banks.want_whole(connection, memory, one.stream_id)
+    cursors.begin_anew(connection, memory, stream_id)
+    banks.want_whole(connection, memory, stream_id)
 
 
 def _from_start(one: Skipped) -> Pending:

@@ -183,22 +183,6 @@ def own(connection: Connection, memory: str, keys: Sequence[int], generation_id:
     )
 
 
-def disown(connection: Connection, memory: str, keys: Sequence[int], generation_id: int) -> None:
-    """Record that the memory does not own these records through a generation any more."""
-    salt = _salt(memory)
-    connection.executemany(
-        "DELETE FROM record_owner WHERE key = ? AND generation_id = ?",
-        [(key ^ salt, generation_id) for key in keys],
-    )
-
-
-def forget(connection: Connection, memory: str, generation_id: int) -> None:
-    """Have a memory begin a generation anew."""
-    connection.execute(
-        "DELETE FROM cursor WHERE memory = ? AND generation_id = ?", (memory, generation_id)
-    )
-
-
 def pin_cwd(connection: Connection, stream_id: int, cwd: str, project: str | None) -> None:
     """Record a session's first cwd, and the project that it belongs to, once for all."""
     connection.execute(

@@ -184,6 +184,7 @@ async def _wire(
     )
     if remote is not None:
         remote.poke = engine.poke
+        upkeep.on_remote_erasures = remote.erasures.announce
     watcher = None
     if settings.watch.mode == "auto":
         watcher = Watcher(roots.folders, engine.hint, engine.request_scan, log.warning)

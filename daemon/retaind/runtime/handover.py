@@ -51,6 +51,7 @@ class Handover:
         self._missions = missions
         self.log = log
         self.poll_s = poll_s
+        self.under_way: set[str] = set()
         self._failed: dict[int, tuple[int, float]] = {}
         self._last_completed = float("-inf")
 
@@ -59,14 +60,18 @@ class Handover:
 
         `accepted` is called once nothing is left to do but to wait for the server.
         """
-        operation = one.operation_id
-        if one.state == "planned":
-            sent = await self._send(one, alive)
-            if isinstance(sent, bool):
-                return sent
-            operation = sent
-        accepted()
-        return await self._follow(one, operation, alive)
+        self.under_way.add(one.operation_id)
+        try:
+            operation = one.operation_id
+            if one.state == "planned":
+                sent = await self._send(one, alive)
+                if isinstance(sent, bool):
+                    return sent
+                operation = sent
+            accepted()
+            return await self._follow(one, operation, alive)
+        finally:
+            self.under_way.discard(one.operation_id)
 
     async def _send(self, one: Delivery, alive: Alive) -> str | bool:
         """Hand a document over; returns the operation to follow, or what `carry` is to return."""

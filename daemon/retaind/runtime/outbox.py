@@ -121,8 +121,12 @@ def unaccept(connection: Connection, one: Delivery) -> None:
 
 
 def complete(connection: Connection, memory: str, one: Delivery) -> None:
-    """Settle a row: its records are retained, its payload is freed, and its result is written."""
-    _set_state(connection, one.id, "completed")
+    """Settle a row: its records are retained, its payload is freed, and its result is written.
+
+    A row that was forgotten meanwhile leaves nothing behind.
+    """
+    if not _set_state(connection, one.id, "completed"):
+        return
     _free(connection, one.id)
     recount(connection, memory, one.generation_id, one.records, "pending", "retained")
     result = _result(memory, one, error=None)
@@ -134,7 +138,8 @@ def complete(connection: Connection, memory: str, one: Delivery) -> None:
 
 def set_aside(connection: Connection, memory: str, one: Delivery, why: str) -> None:
     """Settle a row that the server will not take: listed, counted, and there to be tried again."""
-    _set_state(connection, one.id, "set_aside", why)
+    if not _set_state(connection, one.id, "set_aside", why):
+        return
     recount(connection, memory, one.generation_id, one.records, "pending", "set_aside")
     result = _result(memory, one, error=why)
     connection.execute(
@@ -153,8 +158,10 @@ def again(connection: Connection, to: Address, one: Delivery) -> None:
 
 
 def split(connection: Connection, to: Address, one: Delivery) -> bool:
-    """Put two documents in the place of one; False when it is one message, which cannot be split."""
+    """Put two documents in the place of one; False when it is one message, which cannot be split, or gone."""
     row = connection.execute("SELECT spans FROM delivery WHERE id = ?", (one.id,)).fetchone()
+    if row is None:
+        return False
     made = decode(one.item, row[0], one.start, one.end)
     if not made.spans:
         return False
@@ -178,12 +185,13 @@ def operation_of(
     return operation_id(url, bank, document, payload_hash, attempt)
 
 
-def _set_state(connection: Connection, delivery_id: int, state: str, error: str = "") -> None:
+def _set_state(connection: Connection, delivery_id: int, state: str, error: str = "") -> bool:
     settled = time.time() if state in {"completed", "set_aside"} else None
-    connection.execute(
+    changed = connection.execute(
         "UPDATE delivery SET state = ?, error = ?, settled = ? WHERE id = ?",
         (state, error or None, settled, delivery_id),
     )
+    return bool(changed.rowcount)
 
 
 def _free(connection: Connection, delivery_id: int) -> None:

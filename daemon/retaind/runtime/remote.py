@@ -19,6 +19,7 @@ from retaind.runtime import backfill, banks, deliveries, manual, outbox, remote_
 from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
 from retaind.runtime.coverage import Range
 from retaind.runtime.deliver import Deliverer
+from retaind.runtime.erasures import Erasures, waiting
 from retaind.runtime.handover import Handover, Log
 from retaind.runtime.missions import Missions
 from retaind.runtime.outbox import Address, Head
@@ -50,6 +51,7 @@ class Remote:
     survey: Survey
     retainer: Retainer
     deliverer: Deliverer
+    erasures: Erasures
     poke: Callable[[], None] = lambda: None
     version: str | None = None
 
@@ -62,7 +64,9 @@ class Remote:
         """Deliver until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.deliverer.run)
+            tasks.start_soon(self.eraser.run)
             tasks.start_soon(self._ask_version)
+            tasks.start_soon(self.erasures.run)
 
     async def _ask_version(self) -> None:
         while self.version is None:
@@ -126,14 +130,11 @@ class Remote:
         A session of which documents are on their way has to wait until they have arrived.
         """
         found = await self.database.read(lambda c: backfill.skipped(c, NAME, stream_id))
-        begun = set()
-        for one in found:
-            if one.waits:
-                continue
-            await self.database.write(partial(backfill.begin, memory=NAME, one=one, hosts=HOSTS))
-            self.survey.ask_again(one.stream_id)
-            await self.retainer.load_stream(one.stream_id)
-            begun.add(one.stream_id)
+        begun = dict.fromkeys(one.stream_id for one in found if not one.waits)
+        for one in begun:
+            await self.database.write(partial(backfill.begin, memory=NAME, stream_id=one))
+            self.survey.ask_again(one)
+            await self.retainer.load_stream(one)
         self.poke()
         return {"sessions": len(begun), "waiting": len({o.stream_id for o in found if o.waits})}
 
@@ -162,7 +163,9 @@ class Remote:
 
     async def state(self) -> dict[str, Any]:
         """Return what `status` says of this memory."""
-        counts = await self.database.read(lambda c: deliveries.counts(c, NAME))
+        counts = await self.database.read(
+            lambda c: deliveries.counts(c, NAME) | {"to_erase": waiting(c, NAME)}
+        )
         now = time.monotonic()
         circuit = self.deliverer.circuit
         found: dict[str, Any] = {
@@ -220,7 +223,8 @@ async def open_remote(
     deliverer = Deliverer(database, handover, survey, chosen.max_parallel, announce)
     survey.wake = deliverer.announce
     retainer = _retainer(settings, database, outgoing, survey, deliverer.announce, log)
-    remote = Remote(database, settings, client, outgoing, survey, retainer, deliverer)
+    erasures = Erasures(database, client, NAME, handover.under_way, log, chosen.poll_s)
+    remote = Remote(database, settings, client, outgoing, survey, retainer, deliverer, erasures)
     deliverer.surveyed = remote.admit
     return remote
 
@@ -275,10 +279,12 @@ def _begin(connection: Connection, outgoing: Outgoing) -> tuple[float, list[int]
     return since, [row[0] for row in whole]
 
 
-def _known(connection: Connection, outgoing: Outgoing, stream_id: int) -> Known:
+def _known(connection: Connection, outgoing: Outgoing, stream_id: int) -> Known | None:
     row = connection.execute(
         "SELECT session_id, kind, mode FROM stream WHERE id = ?", (stream_id,)
     ).fetchone()
+    if row is None:
+        return None
     return Known._make((*row, outgoing.bank_of(connection, stream_id)))
 
 

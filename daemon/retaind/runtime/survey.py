@@ -51,7 +51,7 @@ class Survey:
         database: Database,
         client: Client,
         memory: str,
-        find: Callable[[Connection, int], Known],
+        find: Callable[[Connection, int], Known | None],
         before: float,
         backfilled: Collection[int],
         covered: dict[int, tuple[Range, ...]],
@@ -86,8 +86,14 @@ class Survey:
         self._backfilled.add(stream_id)
 
     async def look(self, stream_id: int) -> Starts | None:
-        """Ask for one session; None when the server has nothing of it. Raises the client's faults."""
+        """Ask for one session; None when the server has nothing of it, or it was forgotten.
+
+        Raises the client's faults.
+        """
         known = await self._database.read(lambda c: self._find(c, stream_id))
+        if known is None:
+            self.wanted.pop(stream_id, None)
+            return None
         held: list[Held] = []
         if known.mode == "full" and known.kind != "manual":
             held = await self._client.windows(known.bank, known.session_id)
