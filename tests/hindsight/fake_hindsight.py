@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 _BANK = re.compile(r"/v1/default/banks/([^/]+)(/.*)?")
 HANG_S = 20.0
+DRIP_S = 0.05
 
 
 @dataclass
@@ -41,7 +42,8 @@ class Asked:
 class Reply:
     """An answer: a status with a body, or one of the ways not to give one.
 
-    `cut`: reset before the answer. `half`: stop in the middle of it. `hang`: never answer.
+    `cut`: reset before the answer. `half`: stop in the middle of it. `hang`: never answer. `drip`: answer a
+    byte at a time.
     `after`: do what was asked, and only then fail.
     """
 
@@ -270,6 +272,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if reply.way == "drip":
+            for at in range(len(body)):
+                self.wfile.write(body[at : at + 1])
+                if self.fake.released.wait(DRIP_S):
+                    return
+            return
         self.wfile.write(body[: len(body) // 2] if reply.way == "half" else body)
         if reply.way == "half":
             self.close_connection = True

@@ -308,6 +308,37 @@ def test_recall_asks_the_server_and_says_when_the_local_memory_answers_instead(
     assert [one["session_id"] for one in instead["results"]] == [session(2)]
 
 
+def test_a_forgotten_session_leaves_the_server_as_well(place: Home, fake: FakeHindsight) -> None:
+    place.start()
+    write(place, 1, lines(1, 2))
+    write(place, 2, lines(11, 12))
+    deliver(place)
+    fake.fault = lambda asked: Reply(503) if asked.method == "DELETE" else None
+
+    forgotten = place.ask("POST", "/v1/forget", {"session": session(1)})
+    assert forgotten["remote_documents"] == 1
+    assert memory(place)["documents"]["to_erase"] == 1
+    fake.fault = lambda _: None
+    wait_until(lambda: not memory(place)["documents"]["to_erase"], "the document is erased")
+    assert said(fake.texts()) == [11, 12]
+
+
+def test_a_session_that_is_forgotten_on_its_way_does_not_stay_on_the_server(
+    place: Home, fake: FakeHindsight
+) -> None:
+    fake.polls_needed = 10**6
+    place.start()
+    write(place, 1, lines(1, 2))
+    wait_until(lambda: memory(place)["documents"]["accepted"], "the document is on its way")
+
+    place.ask("POST", "/v1/forget", {"session": session(1)})
+    fake.polls_needed = 1
+    wait_until(lambda: not memory(place)["documents"]["to_erase"], "the document is erased")
+    assert fake.extracted.total() == 1
+    assert fake.texts() == []
+    assert memory(place)["retained"] == 0
+
+
 def test_without_a_server_nothing_of_it_is_loaded() -> None:
     program = (
         "import sys, retaind.runtime.daemon; "
