@@ -158,12 +158,14 @@ class Admission:
     def is_forgotten(
         self, host: Host, place: Place, opened: Opened, admitted: Admitted, *, known: bool
     ) -> bool:
-        """Whether a file is what was forgotten, belongs to it, or is a copy; `known` asks for the last only."""
+        """Whether a file is what was forgotten, belongs to it, or is a copy; `known`: only the last."""
         stones = self.tombstones
         if not stones:
             return False
         is_attachment = place.kind == "attachment"
-        own = place.session_id.removesuffix(COMPANION.decode()) if is_attachment else place.session_id
+        own = (
+            place.session_id.removesuffix(COMPANION.decode()) if is_attachment else place.session_id
+        )
         if not known and (
             stones.covers_session(host.name, own, place.owner_session, admitted.owner_session)
             or stones.covers_folder(admitted.cwd)

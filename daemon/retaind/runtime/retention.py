@@ -70,8 +70,6 @@ class Retention:
     """Takes them on their way; one of the two is there."""
     moved: Callable[[Connection, str, int, int], None] | None = None
     """Is told, in the same transaction, the stream, generation and offset that a window has reached."""
-    moved: Callable[[Connection, str, int, int], None] | None = None
-    """Is told, in the same transaction, the stream, generation and offset that a window has reached."""
 
     def covered(self, generation_id: int) -> Sequence[Range]:
         """Return the bytes that the memory turned out to have."""
