@@ -6,6 +6,7 @@ the server is done with it, or has never heard of it for longer than a request c
 
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 import anyio
@@ -14,9 +15,10 @@ from retaind.db import Connection, Database
 from retaind.errors import RetaindError
 from retaind.memory.hindsight import Client
 from retaind.runtime.circuit import backoff_s
-from retaind.runtime.outbox import Address
 
 _LONGEST_SLEEP_S: Final = 3600.0
+_ARRIVES_S: Final = 60.0
+"""A document that the server does not know so long after it was forgotten is not on its way any more."""
 
 
 class Erasure(NamedTuple):
@@ -29,24 +31,26 @@ class Erasure(NamedTuple):
     created: float
 
 
-class Eraser:
-    """Works off what is to be erased at one server. `run` is its task."""
+class Erasures:
+    """Works off what one memory is to erase. `run` is its task.
+
+    `under_way` has the operations that this process is sending or following right now.
+    """
 
     def __init__(
         self,
         database: Database,
         client: Client,
-        to: Address,
+        memory: str,
+        under_way: AbstractSet[str],
         log: Callable[..., object],
-        *,
-        request_s: float,
         poll_s: float,
     ) -> None:
         self._database = database
         self._client = client
-        self._to = to
+        self._memory = memory
+        self._under_way = under_way
         self._log = log
-        self._request_s = request_s
         self._poll_s = poll_s
         self._wake = anyio.Event()
 
@@ -74,7 +78,7 @@ class Eraser:
     async def _work_off(self) -> bool:
         """Erase what can be erased now; says whether something is left."""
         left = False
-        for one in await self._database.read(lambda c: _rows(c, self._to)):
+        for one in await self._database.read(lambda c: _rows(c, self._memory, self._client.url)):
             if await self._is_under_way(one):
                 left = True
                 continue
@@ -85,13 +89,15 @@ class Eraser:
     async def _is_under_way(self, one: Erasure) -> bool:
         if one.operation_id is None:
             return False
+        if one.operation_id in self._under_way:
+            return True
         operation = await self._client.operation(one.bank, one.operation_id)
         if operation.status == "not_found":
-            return time.time() < one.created + 2 * self._request_s
+            return time.time() < one.created + _ARRIVES_S
         return operation.is_active
 
 
-def left_over(connection: Connection, memory: str) -> int:
+def waiting(connection: Connection, memory: str) -> int:
     """Return how many documents a memory is still to erase, at whatever address."""
     row = connection.execute(
         "SELECT count(*) FROM remote_erasure WHERE memory = ?", (memory,)
@@ -99,11 +105,11 @@ def left_over(connection: Connection, memory: str) -> int:
     return int(row[0])
 
 
-def _rows(connection: Connection, to: Address) -> list[Erasure]:
+def _rows(connection: Connection, memory: str, url: str) -> list[Erasure]:
     rows = connection.execute(
         "SELECT id, bank, document_id, operation_id, created FROM remote_erasure"
         " WHERE memory = ? AND url = ? ORDER BY id",
-        (to.memory, to.url),
+        (memory, url),
     )
     return [Erasure._make(row) for row in rows.fetchall()]
 

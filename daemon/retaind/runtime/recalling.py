@@ -9,7 +9,7 @@ from retaind.config import Settings
 from retaind.core.recall import compose_query
 from retaind.core.redact import redact
 from retaind.errors import NotFound
-from retaind.memory.local import Recalled, recall
+from retaind.memory.local import FLOOR, Recalled, recall
 from retaind.memory.port import Filters
 from retaind.runtime.catalog import Stream, resolve
 from retaind.runtime.controls import Facts, RecallRequest

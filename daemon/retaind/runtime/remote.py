@@ -64,7 +64,6 @@ class Remote:
         """Deliver until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.deliverer.run)
-            tasks.start_soon(self.eraser.run)
             tasks.start_soon(self._ask_version)
             tasks.start_soon(self.erasures.run)
 
