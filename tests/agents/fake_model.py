@@ -80,6 +80,8 @@ class FakeModel:
     port: int = 0
     heard: list[str] = field(default_factory=list)
     """The phrases that were answered, in order."""
+    asked: list[list[Json]] = field(default_factory=list)
+    """The messages of each request for a reply, in order."""
     holding: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
     _replies: dict[str, tuple[Reply, ...]] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class FakeModel:
 
     def answer(self, messages: list[Json]) -> Reply:
         """Choose the reply to a conversation."""
+        self.asked.append(messages)
         results = 0
         for message in reversed(messages):
             if message["role"] != "user":

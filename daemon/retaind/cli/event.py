@@ -25,6 +25,8 @@ PROMPT: Final = "UserPromptSubmit"
 DEADLINE_MS: Final = 800
 """The default of recall.deadline_ms; a test holds the two equal."""
 _SHORTEST_MS, _LONGEST_MS = 10, 8000
+_PROCESS_MS: Final = 100
+"""The deadline is the agent's: starting and ending this process is part of it."""
 _DEADLINE_KEY: Final = "deadline_ms"
 _OFF_SWITCHES: Final = ("RETAIND_DISABLE", "HINDSIGHT_DISABLE_HOOKS")
 _FALSE: Final = frozenset({"", "0", "false", "no", "off"})
@@ -55,7 +57,8 @@ def _handle(event: str, started: float) -> None:
     if event != PROMPT:
         client.post(paths, "hint", _hint(event, given), _NUDGE_S)
         return
-    until = started + _deadline_ms(paths, os.environ) / 1000
+    deadline_ms = _deadline_ms(paths, os.environ)
+    until = started + max(deadline_ms - _PROCESS_MS, deadline_ms / 2) / 1000
     prompt = _text(given, "prompt") or _text(given, "user_prompt")
     if not prompt:
         return

@@ -126,7 +126,7 @@ class Recall:
     """What is not remembered by then is not given; the agent never waits longer."""
     min_prompt_chars: int = 5
     """To a shorter prompt nothing is given unasked."""
-    floor: float = 0.2
+    floor: float = 0.3
     """The share of a prompt's weight, in its rarest words, that a memory must have; 1 is all of it."""
     own_session: bool = False
     """Whether an asking session is reminded of itself, its fork ancestors and sub-agents, too."""

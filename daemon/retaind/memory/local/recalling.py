@@ -13,9 +13,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from retaind.core.alike import alike
 from retaind.core.policy import RECALL_PREAMBLE
 from retaind.core.query import Term, expression, recall_terms, spaced_expression
 from retaind.core.recall import CHARS_PER_TOKEN, Memory, render_block
+from retaind.core.words import folded
 from retaind.memory.local.frames import Reader
 from retaind.memory.local.hits import Hit, find, texts
 from retaind.memory.local.marks import OPEN, Marker
@@ -25,6 +27,9 @@ from retaind.memory.local.units import Unit, Wanted, is_spoken, message_key, uni
 from retaind.memory.port import Filters, Found
 
 _CANDIDATES: Final = 150
+_CANDIDATES_ALIKE: Final = 75
+_ALIKE: Final = 0.5
+"""What a word is worth that could stand for one of the question's."""
 _HITS_RANKED: Final = 8_000
 """Beyond so many hits the commonest words of a question are not looked up."""
 _COUNTED: Final = 20_000
@@ -42,7 +47,7 @@ _RECENCY: Final = 0.25
 _ACTIONS_ONLY: Final = 0.5
 """What was said is worth more than which tools were called."""
 _HALF_LIFE_MS: Final = 30 * 86_400_000
-_SATURATION, _LENGTH = 1.2, 0.75
+_SATURATION, _LENGTH = 1.2, 0.5
 _OTHERS: Final = 0.5
 """What a word is worth that stands elsewhere in the turn than in its best message."""
 _SESSION: Final = 0.15
@@ -69,11 +74,16 @@ class Recalled(NamedTuple):
 
 
 class _Weighed(NamedTuple):
-    """A term, how many passages have it, and what it tells."""
+    """A term, how many passages have it, and what it tells.
 
-    term: Term
+    `of` is the place of the question's own term: of this one, or of that which its words stand for.
+    """
+
+    expression: str
+    marks: str
     hits: int
     weight: float
+    of: int
 
 
 class _Scored(NamedTuple):
@@ -119,8 +129,11 @@ def recall(
     """
     total = _total(connection)
     terms = _weighed(connection, recall_terms(query), total)
-    match = _expression(terms)
-    hits = _hits(connection, match, filters or Filters(), project)
+    own = _expression([one for at, one in enumerate(terms) if one.of == at])
+    others = _expression([one for at, one in enumerate(terms) if one.of != at])
+    hits = _hits(connection, own, filters or Filters(), project, _CANDIDATES)
+    hits += _hits(connection, others, filters or Filters(), project, _CANDIDATES_ALIKE)
+    hits = list({hit.id: hit for hit in hits}.values())
     reader = Reader(connection)
     scored = _scored(terms, hits, texts(reader, hits), now, project)
     turns = _turns(terms, scored, _least(terms, total, floor))
@@ -148,15 +161,15 @@ def _keys(shown: Unit, text: str) -> frozenset[int]:
 
 
 def _hits(
-    connection: sqlite3.Connection, match: str, filters: Filters, project: str | None
+    connection: sqlite3.Connection, match: str, filters: Filters, project: str | None, most: int
 ) -> list[Hit]:
     """Return the best hits, and the best of the asking session's project among them in any case."""
     if not match:
         return []
-    hits = find(connection, match, _CANDIDATES, filters)
+    hits = find(connection, match, most, filters)
     if project is None or filters.projects:
         return hits
-    own = find(connection, match, _CANDIDATES, replace(filters, projects=(project,)))
+    own = find(connection, match, most, replace(filters, projects=(project,)))
     return list({hit.id: hit for hit in (*own, *hits)}.values())
 
 
@@ -166,22 +179,34 @@ def _total(connection: sqlite3.Connection) -> int:
 
 
 def _least(terms: Sequence[_Weighed], total: int, floor: float) -> float:
-    """Return the weight below which a passage has too little to do with the question."""
-    heaviest = sorted((one.weight for one in terms), reverse=True)[:_HEAVIEST]
+    """Return the weight below which a turn has too little to do with the question."""
+    own = (one.weight for at, one in enumerate(terms) if one.of == at)
+    heaviest = sorted(own, reverse=True)[:_HEAVIEST]
     return max(floor * sum(heaviest), _TELLING * math.log(total))
 
 
 def _weighed(connection: sqlite3.Connection, terms: Sequence[Term], total: int) -> list[_Weighed]:
-    weighed = []
-    for term in terms:
-        count = connection.execute(
-            "SELECT count(*) FROM ("
-            " SELECT rowid FROM local_index WHERE local_index MATCH ? LIMIT ?)",
-            (expression(term), min(_COUNTED, total)),
-        ).fetchone()[0]
-        weight = math.log(1 + (total - count + 0.5) / (count + 0.5))
-        weighed.append(_Weighed(term, count, weight))
+    """Weigh the question's terms, and behind them the words that they could stand for, which tell less."""
+    weighed = [_weigh(connection, [term], total, at, worth=1.0) for at, term in enumerate(terms)]
+    asked = {folded(term.text) for term in terms}
+    for at, term in enumerate(terms):
+        others = [one for one in alike(folded(term.text)) if one not in asked]
+        if others:
+            words = [Term(one, is_phrase=False, prefix=False) for one in others]
+            weighed.append(_weigh(connection, words, total, at, worth=_ALIKE))
     return weighed
+
+
+def _weigh(
+    connection: sqlite3.Connection, words: Sequence[Term], total: int, of: int, worth: float
+) -> _Weighed:
+    match = " OR ".join(map(expression, words))
+    count = connection.execute(
+        "SELECT count(*) FROM (SELECT rowid FROM local_index WHERE local_index MATCH ? LIMIT ?)",
+        (match, min(_COUNTED, total)),
+    ).fetchone()[0]
+    weight = worth * math.log(1 + (total - count + 0.5) / (count + 0.5))
+    return _Weighed(match, spaced_expression(words), count, weight, of)
 
 
 def _expression(terms: Sequence[_Weighed]) -> str:
@@ -191,7 +216,7 @@ def _expression(terms: Sequence[_Weighed]) -> str:
     for one in sorted((one for one in terms if one.hits), key=lambda one: one.hits):
         if asked and ranked + one.hits > _HITS_RANKED:
             break
-        asked.append(expression(one.term))
+        asked.append(one.expression)
         ranked += one.hits
     return " OR ".join(asked)
 
@@ -209,9 +234,9 @@ def _scored(
     inside: list[set[int]] = [set() for _ in hits]
     with Marker(said) as marker:
         for at, one in enumerate(terms):
-            for place in marker.matching(spaced_expression([one.term])):
+            for place in marker.matching(one.marks):
                 inside[place].add(at)
-        marked = marker.marked(spaced_expression([one.term for one in terms]))
+        marked = marker.marked(" OR ".join(one.marks for one in terms))
     usual = sum(len(text) for text in said) / len(said) or 1.0
     return [
         _Scored(
@@ -248,7 +273,11 @@ def _turns(terms: Sequence[_Weighed], scored: Sequence[_Scored], least: float) -
     """
 
     def mass(places: AbstractSet[int]) -> float:
-        return sum(terms[at].weight for at in places)
+        best: dict[int, float] = {}
+        for at in places:
+            of = terms[at].of
+            best[of] = max(best.get(of, 0.0), terms[at].weight)
+        return sum(best.values())
 
     groups: dict[tuple[int, int, int], list[_Scored]] = {}
     sessions: dict[int, set[int]] = {}
@@ -264,9 +293,10 @@ def _turns(terms: Sequence[_Weighed], scored: Sequence[_Scored], least: float) -
         together = frozenset[int]().union(*(one.terms for one in group))
         if mass(together) < least:
             continue
-        more = _OTHERS * mass(together - best.terms)
-        more += _SESSION * mass(sessions[source_id] - together)
-        turns.append(_Turn(tuple(group), (mass(best.terms) + more) * best.factor))
+        in_best, in_turn = mass(best.terms), mass(together)
+        worth = in_best + _OTHERS * (in_turn - in_best)
+        worth += _SESSION * (mass(sessions[source_id]) - in_turn)
+        turns.append(_Turn(tuple(group), worth * best.factor))
     return sorted(
         turns, key=lambda one: (-one.score, -(one.found[0].hit.time or 0), one.found[0].hit.id)
     )
