@@ -54,7 +54,7 @@ def metrics(place: Home) -> str:
 
 
 def nothing_waits(place: Home) -> bool:
-    return local(place)["chunks_pending"] == 0
+    return bool(local(place)["chunks_pending"] == 0)
 
 
 def facts(place: Home, word: str) -> list[str]:

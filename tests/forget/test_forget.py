@@ -136,8 +136,8 @@ def test_a_lost_database_does_not_bring_back_what_was_forgotten(place: Home) -> 
     assert stones.stat().st_mode & 0o777 == 0o600
     for file in place.state.glob("retaind.db*"):
         file.unlink()
-    with stones.open("ab") as file:  # a crash while a later line was written
-        file.write(b'{"v": 1, "sessions": ["0')
+    with stones.open("ab") as torn:  # a crash while a later line was written
+        torn.write(b'{"v": 1, "sessions": ["0')
 
     place.start()
     place.flush()

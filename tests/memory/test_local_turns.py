@@ -132,3 +132,14 @@ def test_a_turn_that_reaches_over_the_edge_of_a_document_is_one(tmp_path: Path) 
         memory.take(talk(("assistant", "because of the ice " + paragraph("a")), start=100))
 
         assert "because of the ice" in memory.recall("why walrus slow", 2000).results[0].text
+
+
+def test_a_question_in_other_words_is_answered_behind_one_in_the_same_words(memory: Local) -> None:
+    memory.take(
+        talk(("user", "wishlist quota"), ("assistant", "the cap is 25 wishlists"), session="one")
+    )
+    memory.take(talk(("user", "maximum of wishlists"), ("assistant", "forty"), session="two"))
+
+    found = memory.recall("maximum wishlist entries", max_tokens=1024)
+
+    assert [one.session_id for one in found.results] == ["two", "one"]

@@ -21,11 +21,11 @@ def test_the_set_is_the_same_wherever_it_is_made(tmp_path: Path) -> None:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-def test_recall_brings_back_half_of_what_was_asked_in_other_words(
+def test_recall_brings_back_most_of_what_was_asked_in_other_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["--tokens", "1024"]) == 0
 
     share = re.search(r"1024 tokens: +([0-9.]+) %", capsys.readouterr().out)
     assert share is not None
-    assert float(share[1]) >= 50
+    assert float(share[1]) >= 60

@@ -254,7 +254,7 @@ def _doomed(connection: Connection, stream_id: int, why: str) -> Doomed:
     ).fetchone()
     if row is None:
         raise NotFound("the session is gone already", fix="retaind sessions lists them")
-    return Doomed(*row, why)
+    return Doomed._make((*row, why))
 
 
 def _generations(connection: Connection, streams: Iterable[Doomed]) -> list[int]:

@@ -140,7 +140,7 @@ def _holder(around: Sequence[_Message], one: Wanted) -> _Message:
 
 
 def _by_use(around: Sequence[_Message], found: Sequence[_Message], turn: int) -> Iterator[_Message]:
-    """Yield the messages around those that were found, the most useful first and the turn's own before others."""
+    """Yield the messages around those that were found, the most useful first; other turns come last."""
     own = [one for one in around if one.turn == turn]
     places = [at for at, one in enumerate(own) if one in found]
     if own:
