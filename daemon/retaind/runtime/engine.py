@@ -4,9 +4,7 @@ A step never takes long, so that nothing starves: first the files that were hint
 the scan under way, then a part of what is due to be retained. The engine is correct with no hint at all.
 """
 
-import os
 import sqlite3
-import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -23,12 +21,10 @@ from retaind.runtime.apply import Spot
 from retaind.runtime.capture import BATCH, Capture
 from retaind.runtime.merging import Merger
 from retaind.runtime.rounds import Captured, Round
-from retaind.runtime.scan import Root, Scan, scan
+from retaind.runtime.scan import Root, Scan, lead_further, look_around
 from retaind.runtime.scanning import ScanRun
+from retaind.runtime.schedule import Schedule
 
-_SCAN_SPACING_S: Final = 0.25
-_SCAN_SHARE: Final = 20
-"""Scans on demand take at most this fraction of the time: 1 part in 20."""
 _RETRY_S: Final = 2.0
 
 
@@ -67,18 +63,14 @@ class Engine:
         self._roots = roots
         self._retaining = retaining
         self._merger = Merger(database)
-        self._interval_s = scan_interval_s
+        self._schedule = Schedule(scan_interval_s)
         self._hints: dict[bytes, Spot] = {}
         self._strange: set[bytes] = set()
         self._waiting = False
         self._run: ScanRun | None = None
-        self._scan_wanted = True
-        self._scan_ended = 0.0
-        self._scan_took_s = 0.0
         self._retry_at = 0.0
         self._wake = anyio.Event()
         self._real_roots: list[tuple[Root, bytes]] = []
-        self.scans = 0
         self.last_scan: Scan | None = None
         self.last_error: RetaindError | None = None
         self.last_commit = 0.0
@@ -96,7 +88,7 @@ class Engine:
 
     def request_scan(self) -> None:
         """Ask for a scan as soon as the spacing between scans allows it."""
-        self._scan_wanted = True
+        self._schedule.want()
         self._wake.set()
 
     def locate(self, path: bytes) -> Spot | None:
@@ -106,6 +98,11 @@ class Engine:
                 place = root.host.place(path[len(real) + 1 :])
                 return Spot(path, root, place) if place is not None else None
         return None
+
+    @property
+    def scans(self) -> int:
+        """How many scans have been worked off."""
+        return self._schedule.done
 
     def import_progress(self) -> tuple[int, int] | None:
         """Return (files worked off, files found) while a scan's findings are being captured."""
@@ -123,7 +120,7 @@ class Engine:
 
     async def apply_rules(self, exclusion: Exclusion, scan_interval_s: float) -> None:
         """Go by other rules from now on; streams that they exclude give no more bytes."""
-        self._interval_s = scan_interval_s
+        self._schedule.interval_s = scan_interval_s
         await self.capture.apply_rules(exclusion)
         self.request_scan()
 
@@ -143,14 +140,8 @@ class Engine:
         if self._hints or self._strange or self._run is not None:
             return 0.0
         others = (self._retaining.next_due_s(), self._merger.next_due_s())
-        dues = [self._scan_due_in_s(now), *(due for due in others if due is not None)]
+        dues = [self._schedule.due_in_s(now), *(due for due in others if due is not None)]
         return max(0.0, min(dues))
-
-    def _scan_due_in_s(self, now: float) -> float:
-        if not self._scan_wanted:
-            return self._scan_ended + self._interval_s - now
-        spacing = max(_SCAN_SPACING_S, self._scan_took_s * _SCAN_SHARE) if self.scans else 0.0
-        return self._scan_ended + spacing - now
 
     async def step(self) -> bool:
         """Do one bounded piece of work; says whether there is more to do at once.
@@ -194,18 +185,19 @@ class Engine:
 
     async def _capture_some(self) -> bool:
         if self.capture.patience.freed():
-            self._scan_wanted = True
+            self._schedule.want()
         if self._strange:
             strange, self._strange = self._strange, set()
-            if await anyio.to_thread.run_sync(_lead_further, strange):
-                self._scan_wanted = True
+            if await anyio.to_thread.run_sync(lead_further, strange):
+                self._schedule.want()
         if self._hints:
             spots = [self._hints.pop(path) for path in list(self._hints)[:BATCH]]
             if (await self._round(spots)).waiting:
-                self._scan_wanted = self._waiting = True
+                self._waiting = True
+                self._schedule.want()
         if self._run is not None:
             await self._go_on_with_scan(self._run)
-        elif self._scan_due_in_s(time.monotonic()) <= 0:
+        elif self._schedule.due_in_s(time.monotonic()) <= 0:
             await self._begin_scan()
         return bool(self._hints) or self._run is not None
 
@@ -221,12 +213,11 @@ class Engine:
         With `retain`, what is captured is retained on the way, while its bytes are at hand. It ends
         early once `stopped` says so.
         """
-        self._scan_wanted = True
-        self._scan_ended = self._scan_took_s = 0.0
+        self._schedule.hurry()
         seen = self.scans + (1 if self._run is None else 2)
         while self.scans < seen or self._hints or self._waiting:
             if self._waiting:
-                self._scan_ended = self._scan_took_s = 0.0
+                self._schedule.hurry()
             await self._capture_some()
             if retain:
                 self._retaining.force(None)
@@ -262,11 +253,12 @@ class Engine:
 
     async def _begin_scan(self) -> None:
         started = time.monotonic()
-        self._scan_wanted = self._waiting = False
-        self._real_roots, seen = await anyio.to_thread.run_sync(_look_around, self._roots())
+        self._waiting = False
+        self._schedule.begin()
+        self._real_roots, seen = await anyio.to_thread.run_sync(look_around, self._roots())
         self.last_scan = seen
         self._run = ScanRun.begin(seen, self.capture.index)
-        self._scan_took_s = time.monotonic() - started
+        self._schedule.looked(started)
         self._absorb(await self.capture.drain_held())
 
     async def _go_on_with_scan(self, run: ScanRun) -> None:
@@ -290,12 +282,11 @@ class Engine:
             self._absorb(await self.capture.round(batch, run.is_alive))
             del run.waiting[:BATCH]
         if await note_absent(self._database, self.capture, run, self._absorb):
-            self._scan_wanted = True
+            self._schedule.want()
         self._run = None
         if not self.scans:
             await self.capture.hold_recent()
-        self._scan_ended = time.monotonic()
-        self.scans += 1
+        self._schedule.end()
 
     def oddities(self) -> Counter[str]:
         """Return what scans and rounds have counted: links, things that are no files, unreadable files."""
@@ -305,19 +296,3 @@ class Engine:
         if self.last_scan is not None:
             counted.update(self.last_scan.oddities)
         return counted
-
-
-def _look_around(roots: Sequence[Root]) -> tuple[list[tuple[Root, bytes]], Scan]:
-    return [(root, os.path.realpath(root.path)) for root in roots], scan(roots)
-
-
-def _lead_further(paths: Iterable[bytes]) -> bool:
-    """Whether a folder or a link is among paths that are no transcripts: only these may lead to some."""
-    for path in paths:
-        try:
-            mode = os.lstat(path).st_mode
-        except OSError:
-            continue
-        if stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
-            return True
-    return False

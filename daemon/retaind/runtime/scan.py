@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -191,3 +191,20 @@ def watch_paths(root: Root) -> Iterator[bytes]:
     """Yield the folders of a root in which new bytes may appear, whether or not they exist yet."""
     for folder in root.host.folders:
         yield os.path.join(root.path, folder)
+
+
+def look_around(roots: Sequence[Root]) -> tuple[list[tuple[Root, bytes]], Scan]:
+    """Scan, and return with it the real path of each root as it is now."""
+    return [(root, os.path.realpath(root.path)) for root in roots], scan(roots)
+
+
+def lead_further(paths: Iterable[bytes]) -> bool:
+    """Whether a folder or a link is among paths that are no transcripts: only these may lead to some."""
+    for path in paths:
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            continue
+        if stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
+            return True
+    return False
