@@ -139,6 +139,9 @@ def test_nothing_is_kept_before_the_folder_is_known(tmp_path: Path) -> None:
         place.start()
         place.flush()
         assert traces(place, WORD) == []
+        row = place.sessions()["open.jsonl"]
+        assert (row["mode"], row["state"], row["captured_bytes"]) == ("held", "pending", 0)
+        assert place.cli("verify").returncode == 0
 
         append(hidden, *lines[1:])
         append(shown, prompt(2, "hello", cwd="/work"))

@@ -1,6 +1,7 @@
 """Each key of the local memory, from the file to what the memory does."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +129,8 @@ def test_a_sessions_documents_have_a_largest_size(tmp_path: Path) -> None:
         assert local(place.sessions()["s.jsonl"])["retained"] == 30
 
 
+@pytest.mark.skipif(find_spec("toktok") is None, reason="the library for cl100k is not installed")
 def test_tokens_are_counted_in_the_unit_that_is_asked_for(tmp_path: Path) -> None:
-    pytest.importorskip("toktok")
     text = "internationalisation " * 60
     found = {}
     for unit in ("bytes/4", "cl100k"):

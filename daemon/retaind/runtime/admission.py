@@ -28,7 +28,9 @@ ATTACHMENT_BYTES: Final = 8 * 1024 * 1024
 ProjectOf = Callable[[str], str | None]
 """Names the project of a working directory; looks at the file system."""
 
-_STRICTEST: Final[tuple[Mode, ...]] = ("off", "metadata", "listed", "full")
+_STRICTEST: Final[tuple[Mode, ...]] = ("off", "metadata", "listed", "held", "full")
+_OPEN: Final = frozenset({"full", "held"})
+"""The modes in which a stream is decided about anew as long as nothing of it is kept."""
 _ORDER: Final = {"session": 0, "subagent": 1, "attachment": 2}
 """What decides comes before what follows."""
 _TRANSCRIPT: Final = b".jsonl"
@@ -38,7 +40,10 @@ _GLOB: Final = re.compile(r"[*?\[]")
 
 
 class Admitted(NamedTuple):
-    """What was decided. `decided` False: hold every byte back until more is known."""
+    """What was decided. `decided` False: hold every byte back until more is known.
+
+    The mode is "held" then, unless it is certain already that nothing will be kept.
+    """
 
     mode: Mode
     cwd: str | None
@@ -59,6 +64,14 @@ class Admission:
         self, host: Host, path: bytes, place: Place, opened: Opened, index: Index
     ) -> Admitted:
         """Decide about an opened file of which nothing is kept yet."""
+        admitted = self._admit(host, path, place, opened, index)
+        if admitted.decided or admitted.mode == "off":
+            return admitted
+        return admitted._replace(mode="held")
+
+    def _admit(
+        self, host: Host, path: bytes, place: Place, opened: Opened, index: Index
+    ) -> Admitted:
         if place.kind == "attachment":
             return self._admit_attachment(host, path, place, opened, index)
         judged, named = self._judge(host, path, opened)
@@ -74,11 +87,11 @@ class Admission:
 
     def readmit(self, row: OpenGeneration) -> Mode:
         """Return the mode of a known stream under today's rules; what was off stays off."""
-        if row.mode != "full":
+        if row.mode not in _OPEN:
             return row.mode
         if self.excluded_path(row.path) or (_is_of_all(row) and self._has_rules()):
             return "off"
-        return self.mode_of_folder(row.cwd, row.project)
+        return stricter(row.mode, self.mode_of_folder(row.cwd, row.project))
 
     def excluded_path(self, path: bytes) -> bool:
         """Whether a glob of `exclude.paths` matches this path."""
@@ -183,7 +196,7 @@ _FREE: Final = Admitted("full", None, None, decided=True)
 
 def is_settled(tracked: Tracked) -> bool:
     """Whether it is decided about a stream for good: bytes are kept, or none will be."""
-    return tracked.row.mode != "full" or tracked.row.evidence.captured > 0
+    return tracked.row.mode not in _OPEN or tracked.row.evidence.captured > 0
 
 
 def stricter(one: Mode, other: Mode) -> Mode:

@@ -152,7 +152,7 @@ def _state(stream: Stream, by_memory: Mapping[str, Facts]) -> str:
     states = {facts["state"] for facts in by_memory.values()}
     if stream.source_state == "unobservable" or stream.mode == "listed" or "degraded" in states:
         return "degraded"
-    return "pending" if "pending" in states else "idle"
+    return "pending" if stream.mode == "held" or "pending" in states else "idle"
 
 
 def _memory_sums(connection: sqlite3.Connection, memory: str, captured: int) -> Facts:

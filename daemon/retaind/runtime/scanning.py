@@ -55,5 +55,5 @@ def _settled(entry: Entry, index: Index) -> Tracked | None:
     row = tracked.row
     if row.sighting[2:] != (entry.size, entry.mtime_ns, entry.ctime_ns):
         return None
-    unread = row.mode in {"full", "metadata"} and entry.size != row.evidence.captured
+    unread = row.mode in {"full", "metadata", "held"} and entry.size != row.evidence.captured
     return None if unread or row.source_state != "present" else tracked

@@ -118,6 +118,8 @@ def _compare_bytes(one: Session, source: Source, findings: Findings) -> bool:
     stream, current = one.stream, one.current
     if stream.mode == "off":
         findings.note = "excluded: no byte is kept"
+    elif stream.mode == "held":
+        findings.note = "held back until a record says in which folder it was started"
     elif stream.mode == "listed":
         findings.faults.append("the source is too large to be read; it is only listed")
     elif source.fault:

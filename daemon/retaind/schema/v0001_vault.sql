@@ -10,7 +10,7 @@ CREATE TABLE stream (
     path            BLOB    NOT NULL,         -- bytes as the file system gave them
     cwd             TEXT,                     -- of the first record that has one; pinned
     project         TEXT,                     -- derived from cwd once; pinned
-    mode            TEXT    NOT NULL,         -- full, metadata, off, listed (too large to read)
+    mode            TEXT    NOT NULL,         -- full, metadata, off, listed (too large to read), held (undecided)
     parent_id       INTEGER REFERENCES stream (id),
     parent_offset   INTEGER,                  -- bytes shared with the parent when the copy was seen
     source_state    TEXT    NOT NULL,         -- present, gone, unobservable, replaced

@@ -15,7 +15,7 @@ from retaind.vault.blocks import Block, Span
 from retaind.vault.identity import NOTHING, Evidence, Locator
 
 SourceState = Literal["present", "gone", "unobservable"]
-Mode = Literal["full", "metadata", "off", "listed"]
+Mode = Literal["full", "metadata", "off", "listed", "held"]
 
 _ID_ALPHABET: Final = "23456789abcdefghjkmnpqrstvwxyz"
 _ID_LENGTH: Final = 12
