@@ -1,6 +1,8 @@
 """What an agent is given at its prompts: of other sessions, no noise, and nothing twice."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,17 @@ def test_what_was_given_is_known_after_a_crash(hooked: Hooked) -> None:
     hooked.home.start()
 
     assert hooked.prompt("Tell me again where the heron nests.") == ""
+
+
+def test_a_session_that_is_forgotten_leaves_no_trace_of_what_it_was_given(hooked: Hooked) -> None:
+    assert hooked.prompt(QUESTION) != ""
+    hooked.write(ASKING, said(ASKING, QUESTION, "So I was told."))
+    hooked.home.flush()
+
+    assert hooked.home.cli("forget", ASKING, "--yes").returncode == 0
+
+    with closing(sqlite3.connect(hooked.home.state / "retaind.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM given").fetchone() == (0,)
 
 
 def test_a_prompt_that_two_hooks_tell_of_is_answered_once(hooked: Hooked) -> None:

@@ -127,6 +127,7 @@ def erase_all(connection: Connection, choice: Choice, stones: Tombstones) -> int
             " OR json_extract(body, '$.document_ids[0]') = ?1",
             (one.session_id,),
         )
+        connection.execute("DELETE FROM given WHERE session_id = ?", (one.session_id,))
     for one in choice.going:
         for statement in _OWN_ROWS:
             connection.execute(statement, (one.id,))
