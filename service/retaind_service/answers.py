@@ -15,6 +15,7 @@ Status = Mapping[str, Any]
 _POLL_S = 0.2
 # A daemon is ready before it has looked everywhere; to say what it found is worth this much.
 _LOOKED_WITHIN_S = 5.0
+_KILO = 1000
 
 
 def wait(
@@ -61,7 +62,7 @@ def summary(status: Status) -> str:
     if isinstance(status.get("sessions"), int):
         parts.append(_counted(status["sessions"], "session"))
     if isinstance(status.get("captured_bytes"), int):
-        parts.append(f"{status['captured_bytes'] / 1e6:.1f} MB kept so far")
+        parts.append(f"{_size(status['captured_bytes'])} kept so far")
     return ", ".join(parts)
 
 
@@ -90,3 +91,13 @@ def _unread(root: Status) -> bool:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as people write it."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB"):
+        if amount < _KILO:
+            return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= _KILO
+    return f"{amount:.1f} GB"

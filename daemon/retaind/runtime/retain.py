@@ -18,6 +18,7 @@ from retaind.runtime.window import Outcome, Retention, retain_window
 _AT_ONCE: Final = 16
 _BYTES_AT_ONCE: Final = 2 << 20
 _FAR_BEHIND_BYTES: Final = 8 << 20
+_LONG_QUIET_S: Final = 3600.0
 _FAILURE_PAUSE_S: Final = 30.0
 _BAD_CONTENT: Final = (
     ValueError, TypeError, LookupError, RecursionError, AttributeError, sqlite3.Error, ZstdError,
@@ -117,7 +118,7 @@ class Retainer:
             )
             self.queue.add(pending)
         pending.captured = row.evidence.captured
-        pending.last = now
+        pending.last = now - (_quiet_s(row.sighting.last_activity) if before is None else 0.0)
         pending.grew = captured.tracked.grew
         self._pass_over(pending, row.sighting.last_activity)
         if row.mode == "full":
@@ -233,3 +234,8 @@ class Retainer:
 
     def _windows(self, connection: Connection, batch: Sequence[Pending]) -> list[Outcome]:
         return [retain_window(connection, self._retention, self._fresh, p) for p in batch]
+
+
+def _quiet_s(last_activity: float) -> float:
+    """Return for how long a file that is new to us has been quiet, by the wall clock, within reason."""
+    return min(max(0.0, time.time() - last_activity), _LONG_QUIET_S)
