@@ -35,7 +35,7 @@ _INTERVALS_PER_IDLE: Final = 4
 _BYTES_PER_TOKEN: Final = 4
 _OLDEST: Final = (0, 8, 6)
 """From this version on a server knows an operation by the id that it is given."""
-_FINISH_POLL_S: Final = 0.5
+_FINISH_POLL_S: Final = 0.1
 _TEXT_S: Final = 100.0
 """So long a text's result is waited for; afterwards it is on its way."""
 
