@@ -98,6 +98,10 @@ def _memory(memory: dict[str, Any]) -> str:
         parts.append(f"{size(memory['pending_bytes'])} pending")
     if memory["set_aside"]:
         parts.append(paint(f"{number(memory['set_aside'])} set aside", "yellow"))
+    if waiting := memory.get("chunks_pending"):
+        parts.append(f"{counted(waiting, 'chunk')} to be extracted")
+    if stale := memory.get("stale"):
+        parts.append(f"{counted(stale, 'session')} under an older policy (retaind rebuild)")
     return ", ".join(parts)
 
 

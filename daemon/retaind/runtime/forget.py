@@ -5,7 +5,7 @@ What is in the copies of the database that migrations and damage have left is er
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,8 @@ from retaind.runtime.tombstones import Tombstones
 _MANUAL: Final = "manual"
 _BACKUPS: Final = ("*.before-v*.db*", "*.before-v*.partial*")
 _QUARANTINE: Final = "quarantine"
+_UNSCRUBBED: Final = "unscrubbed"
+"""The kind of a row that says that something was erased, and its traces are not."""
 _OWN_ROWS: Final = (
     "DELETE FROM cursor WHERE generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
     "DELETE FROM record_owner WHERE generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
@@ -31,6 +33,10 @@ _OWN_ROWS: Final = (
     "DELETE FROM generation WHERE stream_id = ?",
     "DELETE FROM stream WHERE id = ?",
 )
+
+
+IsGoing = Callable[[str, str], bool]
+"""Whether the session of a host with this id is to go, or is gone."""
 
 
 class Doomed(NamedTuple):
@@ -66,6 +72,10 @@ class Choice(NamedTuple):
 
     going: tuple[Doomed, ...]
     staying: tuple[Doomed, ...]
+
+    def takes(self, host: str, session_id: str) -> bool:
+        """Whether a session goes."""
+        return any((one.host, one.session_id) == (host, session_id) for one in self.going)
 
 
 def choose(
@@ -117,6 +127,7 @@ def erase_all(connection: Connection, choice: Choice, stones: Tombstones) -> int
     Belongs in the transaction that leaves no trace.
     """
     tombstones.store(connection, stones)
+    connection.execute("INSERT OR IGNORE INTO tombstone VALUES (?, x'', 0)", (_UNSCRUBBED,))
     remote = 0
     for one in choice.going:
         remote += _order_remote_erasures(connection, one)
@@ -135,7 +146,18 @@ def erase_all(connection: Connection, choice: Choice, stones: Tombstones) -> int
     return remote
 
 
-def copies_of_the_database(paths: Paths, going: Sequence[Doomed]) -> list[Path]:
+def is_unscrubbed(connection: Connection) -> bool:
+    """Whether something was erased of which there may still be traces in the database's files."""
+    row = connection.execute("SELECT 1 FROM tombstone WHERE kind = ?", (_UNSCRUBBED,)).fetchone()
+    return row is not None
+
+
+def note_scrubbed(connection: Connection) -> None:
+    """Record that there is no trace left."""
+    connection.execute("DELETE FROM tombstone WHERE kind = ?", (_UNSCRUBBED,))
+
+
+def copies_of_the_database(paths: Paths, is_going: IsGoing) -> list[Path]:
     """Return what holds, or may hold, one of the sessions: backups, and databases in quarantine.
 
     One that can be read and has none of them is not among these.
@@ -144,7 +166,7 @@ def copies_of_the_database(paths: Paths, going: Sequence[Doomed]) -> list[Path]:
     found += [
         folder
         for folder in (paths.state_dir / _QUARANTINE).glob("*")
-        if not _is_free_of(folder / paths.database.name, going)
+        if not _is_free_of(folder / paths.database.name, is_going)
     ]
     return sorted(found)
 
@@ -171,7 +193,7 @@ def _overwrite(file: Path) -> None:
         return
 
 
-def _is_free_of(database: Path, going: Sequence[Doomed]) -> bool:
+def _is_free_of(database: Path, is_going: IsGoing) -> bool:
     """Whether a damaged database can be read after all, and has none of these sessions."""
     try:
         connection = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)
@@ -182,7 +204,7 @@ def _is_free_of(database: Path, going: Sequence[Doomed]) -> bool:
             connection.close()
     except sqlite3.Error:
         return False
-    return answer == "ok" and not {(one.host, one.session_id) for one in going} & set(rows)
+    return answer == "ok" and not any(is_going(host, session) for host, session in rows)
 
 
 def _of_folder(connection: Connection, folder: str) -> tuple[int, ...]:

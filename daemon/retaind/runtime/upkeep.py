@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -17,7 +18,7 @@ from retaind.runtime import cursors, forget, tombstones
 from retaind.runtime.capture import Capture
 from retaind.runtime.catalog import resolve
 from retaind.runtime.controls import ForgetRequest, RebuildRequest
-from retaind.runtime.forget import Choice
+from retaind.runtime.forget import Choice, IsGoing
 from retaind.runtime.loop import Loop
 from retaind.runtime.rebuild import Rebuilder, Rebuilt
 from retaind.runtime.retainers import Retainers
@@ -103,8 +104,8 @@ class Upkeep:
         return [] if self.extraction is None else self.extraction.troubles()
 
     async def resume(self) -> None:
-        """Finish a rebuild that an earlier process has left half done."""
-        await self.loop.between_steps(self.rebuilder.resume)
+        """Finish what an earlier process has left half done: erasing traces, and a rebuild."""
+        await self.loop.between_steps(self._resume)
 
     def stale(self, connection: Connection) -> int:
         """Return how many sessions were retained under another policy, or by another parser."""
@@ -113,10 +114,24 @@ class Upkeep:
             cursors.stale(connection, self.retention.memory, self.retention.policy_hash, parsers)
         )
 
+    async def _resume(self, stopped: Callable[[], bool]) -> None:
+        if await self.database.read(forget.is_unscrubbed):
+            await self._scrub(self.capture.admission.tombstones.covers_session)
+        await self.rebuilder.resume(stopped)
+
+    async def _scrub(self, is_gone: IsGoing) -> tuple[bool, list[Path]]:
+        """Leave no trace in any file; returns whether that is done, and the copies that were deleted."""
+        clean = await self.database.scrub()
+        copies = await anyio.to_thread.run_sync(forget.copies_of_the_database, self.paths, is_gone)
+        await anyio.to_thread.run_sync(forget.remove, copies)
+        if clean:
+            await self.database.write(forget.note_scrubbed)
+        return clean, copies
+
     async def _forget(self, request: ForgetRequest) -> Facts:
         choice = await self._choose(request)
         copies = await anyio.to_thread.run_sync(
-            forget.copies_of_the_database, self.paths, choice.going
+            forget.copies_of_the_database, self.paths, choice.takes
         )
         return _told(choice, copies) | {"dry_run": True}
 
@@ -141,11 +156,8 @@ class Upkeep:
         )
         for stream_id in ids:
             self.retainers.drop_stream(stream_id)
-        clean = await self.database.scrub()
-        copies = await anyio.to_thread.run_sync(
-            forget.copies_of_the_database, self.paths, choice.going
-        )
-        await anyio.to_thread.run_sync(forget.remove, copies)
+        reach("forget.committed")
+        clean, copies = await self._scrub(choice.takes)
         if remote:
             self.on_remote_erasures()
         if choice.staying:
