@@ -97,16 +97,15 @@ def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _look(one: Session) -> Source:
     """Look at a source. By the path of one that is gone, there may be the file of another stream."""
+    if one.stream.source_state == "gone":
+        return Source(None)
     try:
         found = os.stat(one.stream.path)
     except (FileNotFoundError, NotADirectoryError):
         return Source(None)
     except OSError as error:
         return Source(None, fault=f"the source cannot be seen: {error.strerror}")
-    where = locator(found.st_dev, found.st_ino)
-    if one.stream.source_state == "gone" and where != (one.current.device, one.current.inode):
-        return Source(None)
-    return Source(found.st_size, where)
+    return Source(found.st_size, locator(found.st_dev, found.st_ino))
 
 
 def _compare_bytes(one: Session, source: Source, findings: Findings) -> bool:
