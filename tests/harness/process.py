@@ -148,6 +148,15 @@ class Home:
         finally:
             connection.close()
 
+    @contextmanager
+    def connected(self) -> Iterator[http.client.HTTPConnection]:
+        """Hold a connection to the control socket, for requests whose answer may never come."""
+        connection = _UnixConnection(self.socket)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
     def status(self) -> Any:
         return self.ask("GET", "/v1/status")
 

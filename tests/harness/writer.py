@@ -177,7 +177,7 @@ class Writer:
 
     def _lines(self) -> bytes:
         first = self.number + 1
-        self.number += self.random.choice((1, 1, 1, 2, 3, 8))
+        self.number += self.random.choice((1, 1, 1, 2, 3, 8, 40))
         return b"".join(line(number) for number in range(first, self.number + 1))
 
     def _some_file(self) -> str | None:
