@@ -12,7 +12,7 @@ from retaind.runtime.reloading import after_restart
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 ROW = re.compile(r"^\| `([a-z_.0-9]+)` \| (.+?) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 ROWS = {key: (default, meaning) for key, default, meaning, _ in ROW.findall(PAGE.read_text())}
-NONE = (None, "", (), {})
+NONE: tuple[object, ...] = (None, "", (), {})
 
 
 def test_every_key_stands_on_the_page_and_no_other() -> None:
