@@ -82,6 +82,24 @@ def test_a_state_that_was_restored_doubles_nothing(place: Home, fake: FakeHindsi
     assert place.json("verify")["ok"]
 
 
+def test_a_state_that_is_deleted_while_the_server_works_asks_for_the_same_operation(
+    place: Home, fake: FakeHindsight
+) -> None:
+    fake.polls_needed = 10**6
+    place.start()
+    write(place, 1, lines(1, 4))
+    wait_until(lambda: memory(place)["documents"]["accepted"], "the document is accepted")
+    place.kill()
+    shutil.rmtree(place.state)
+    fake.polls_needed = 1
+    place.environ["RETAIND_MEMORY_HINDSIGHT_BACKFILL"] = "all"
+    place.start()
+
+    assert deliver(place)["complete"]
+    assert len(fake.operations) == 1
+    assert said(fake.texts()) == [1, 2, 3, 4]
+
+
 def test_a_document_that_is_not_made_of_these_bytes_covers_nothing(
     place: Home, fake: FakeHindsight
 ) -> None:
