@@ -13,6 +13,8 @@ from retaind.memory.hindsight import Client, Operation, OperationTaken, Payload,
 
 T = TypeVar("T")
 
+pytestmark = pytest.mark.timeout(240)  # the first question to the real server waits for its start
+
 
 @pytest.fixture(name="url", params=["fake", "real"])
 def _url(request: pytest.FixtureRequest) -> str:

@@ -16,6 +16,7 @@ from retaind.hosts import HOSTS
 from retaind.memory.hindsight import NAME, Client, Token
 from retaind.memory.port import RetainResult
 from retaind.runtime import backfill, banks, deliveries, manual, outbox, remote_recall, texts
+from retaind.runtime.circuit import backoff_s
 from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
 from retaind.runtime.coverage import Range
 from retaind.runtime.deliver import Deliverer
@@ -68,11 +69,13 @@ class Remote:
             tasks.start_soon(self.erasures.run)
 
     async def _ask_version(self) -> None:
+        failures = 0
         while self.version is None:
             try:
                 self.version = await self.client.version()
             except RetentionError:
-                await anyio.sleep(self.settings.hindsight.poll_s * _INTERVALS_PER_IDLE)
+                failures += 1
+                await anyio.sleep(backoff_s(failures, self.settings.hindsight.poll_s))
 
     def admit(self, stream_id: int, starts: Starts | None) -> None:
         """Go on with a session, now that it is known what the server has of it."""

@@ -25,7 +25,7 @@ CREATE TABLE delivery (
 );
 CREATE INDEX delivery_open ON delivery (memory, stream_id, generation_id, start)
     WHERE state IN ('planned', 'accepted');
-CREATE INDEX delivery_aside ON delivery (memory) WHERE state = 'set_aside';
+CREATE INDEX delivery_state ON delivery (memory, state);
 CREATE INDEX delivery_stream ON delivery (stream_id);
 CREATE INDEX delivery_document ON delivery (document_id);
 
