@@ -51,6 +51,7 @@ class Database:
         Raises StateTooNew, StateUnwritable, StateDamaged or DiskFull.
         """
         with _translated(path):
+            _refuse_newer(path)
             writer = _connect_writer(path)
             try:
                 _migrate(writer, path)
@@ -191,21 +192,36 @@ def _connect_writer(path: Path) -> Connection:
     return connection
 
 
+def _refuse_newer(path: Path) -> None:
+    """Look before anything is written: a newer database is left as it is, to the last byte."""
+    if not path.exists():
+        return
+    connection = open_readonly(path)
+    try:
+        tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migration'")
+        found = max(_versions(connection), default=0) if tables.fetchone() else 0
+    finally:
+        connection.close()
+    newest = schema.migrations()[-1].version
+    if found > newest:
+        raise StateTooNew(
+            f"the database at {path} was written by a newer retaind",
+            why=f"its schema is version {found}, this retaind knows {newest}",
+            fix="upgrade retaind, or set RETAIND_STATE_DIR to another folder",
+        )
+
+
+def _versions(connection: Connection) -> set[int]:
+    return {row[0] for row in connection.execute("SELECT version FROM migration").fetchall()}
+
+
 def _migrate(connection: Connection, path: Path) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS migration"
         " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied REAL NOT NULL)"
     )
-    done = {row[0] for row in connection.execute("SELECT version FROM migration").fetchall()}
-    known = schema.migrations()
-    newest = known[-1].version
-    if done and max(done) > newest:
-        raise StateTooNew(
-            f"the database at {path} was written by a newer retaind",
-            why=f"its schema is version {max(done)}, this retaind knows {newest}",
-            fix="upgrade retaind, or set RETAIND_STATE_DIR to another folder",
-        )
-    missing = [step for step in known if step.version not in done]
+    done = _versions(connection)
+    missing = [step for step in schema.migrations() if step.version not in done]
     if done and missing:
         _back_up(connection, path, max(done))
     for step in missing:
