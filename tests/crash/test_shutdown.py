@@ -1,4 +1,5 @@
-"""How the daemon ends: soon, with everything on disk taken as far as it fits, and the rest at the next start."""
+# ruff: noqa: N802 - rows of the checklist of tailers are named in capitals
+"""How the daemon ends: soon, with what is on disk taken as far as it fits, and the rest at the next start."""
 
 import json
 import os

@@ -74,10 +74,18 @@ class Home:
 
     # the daemon
 
-    def start(self, *, wait: bool = True, **extra: str) -> None:
-        """Start the daemon, and wait until its socket answers."""
+    def start(
+        self,
+        *,
+        wait: bool = True,
+        bound: bool = False,
+        limits: Mapping[int, int] | None = None,
+        **extra: str,
+    ) -> None:
+        """Start the daemon, and wait until its socket answers. See `Zygote.start`."""
         if self._zygote is not None:
-            self.process = self._zygote.start({**self.environ, **extra}, self.log)
+            environ = {**self.environ, **extra}
+            self.process = self._zygote.start(environ, self.log, bound=bound, limits=limits)
         else:
             self.process = self._started(extra)
         if wait:
@@ -119,6 +127,13 @@ class Home:
         assert self.process is not None
         self.process.send_signal(number)
         return self.wait_for_exit()
+
+    def run_to_its_end(self, **arguments: Any) -> tuple[int, str]:
+        """Start a daemon that cannot run; returns its exit code and what it said."""
+        before = self.log.stat().st_size if self.log.exists() else 0
+        self.start(wait=False, **arguments)
+        code = self.wait_for_exit()
+        return code, self.log.read_bytes()[before:].decode()
 
     def wait_for_exit(self, deadline_s: float = DEADLINE_S) -> int:
         """Wait until the daemon has left; returns its exit code."""

@@ -6,13 +6,14 @@ Run as a program this is the process that forks; `Zygote` is what a test holds.
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 _POLL_S = 0.005
 
@@ -71,9 +72,20 @@ class Zygote:
             assert pipe is not None
             pipe.close()
 
-    def start(self, environ: Mapping[str, str], log: Path) -> Forked:
-        """Fork a daemon with this environment; what it prints goes to `log`."""
-        pid = self._ask({"environ": dict(environ), "log": str(log)})
+    def start(
+        self,
+        environ: Mapping[str, str],
+        log: Path,
+        *,
+        bound: bool = False,
+        limits: Mapping[int, int] | None = None,
+    ) -> Forked:
+        """Fork a daemon with this environment; what it prints goes to `log`.
+
+        `bound` has permissions bind it although it runs as root; `limits` are resource limits.
+        """
+        start = {"environ": dict(environ), "log": str(log), "bound": bound}
+        pid = self._ask({**start, "limits": list((limits or {}).items())})
         assert pid is not None
         self._daemons = [daemon for daemon in self._daemons if daemon.returncode is None]
         self._daemons.append(Forked(self, pid))
@@ -104,17 +116,21 @@ def _serve() -> None:
             ended, status = os.waitpid(request["poll"], os.WNOHANG)
             answer = os.waitstatus_to_exitcode(status) if ended else None
         else:
-            answer = _start(request["environ"], request["log"])
+            answer = _start(request)
         print(json.dumps(answer), flush=True)  # noqa: T201 - this is how the test is answered
 
 
-def _start(environ: Mapping[str, str], log: str) -> int:
+def _start(request: Mapping[str, Any]) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = 70
     try:
-        _become(environ, log)
+        _become(request["environ"], request["log"])
+        for resource_id, limit in request["limits"]:
+            resource.setrlimit(resource_id, (limit, limit))
+        if request["bound"]:
+            _let_permissions_bind()
         from retaind.cli.app import run
 
         code = run(["run"])
@@ -135,6 +151,20 @@ def _become(environ: Mapping[str, str], log: str) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     importlib.reload(failpoint)  # it reads the environment when it is imported
+
+
+def _let_permissions_bind() -> None:
+    """Give up the capabilities by which root passes over permissions."""
+    import ctypes
+    import struct
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0))
+    sets = ctypes.create_string_buffer(24)
+    if libc.capget(header, sets) == 0:
+        # DAC_OVERRIDE, DAC_READ_SEARCH and FOWNER are the bits 1 to 3 of the first three words.
+        words = [word & ~0b1110 for word in struct.unpack("=6I", sets.raw[:24])]
+        libc.capset(header, ctypes.create_string_buffer(struct.pack("=6I", *words)))
 
 
 if __name__ == "__main__":
