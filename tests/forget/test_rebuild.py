@@ -23,12 +23,7 @@ def talk(session: str, word: str, first: int = 1, turns: int = 1) -> list[bytes]
         reading = call("Read", f"t{at}", file_path=f"/granite/{turn}")
         lines += [
             prompt(at, f"what of the {word} number {turn}", session),
-            answer(
-                at + 1,
-                f"reading {word}",
-                call("Read", f"t{at}", file_path=f"/granite/{turn}"),
-                session=session,
-            ),
+            answer(at + 1, f"reading {word}", reading, session=session),
             prompt(at + 2, [result(f"t{at}", f"{turn} lines")], session),
             answer(at + 3, f"the {word} is found in place {turn}", session=session),
         ]

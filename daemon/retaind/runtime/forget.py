@@ -3,24 +3,18 @@
 What is in the copies of the database that migrations and damage have left is erased with those copies.
 """
 
-import os
-import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from retaind.db import Connection
 from retaind.errors import NotFound
 from retaind.memory.local import erase, optimize
-from retaind.paths import Paths
 from retaind.runtime import cursors, tombstones
 from retaind.runtime.admission import COMPANION
 from retaind.runtime.catalog import resolve, shown_path
 from retaind.runtime.tombstones import Tombstones
 
 _MANUAL: Final = "manual"
-_BACKUPS: Final = ("*.before-v*.db*", "*.before-v*.partial*")
-_QUARANTINE: Final = "quarantine"
 _UNSCRUBBED: Final = "unscrubbed"
 """The kind of a row that says that something was erased, and its traces are not."""
 _OWN_ROWS: Final = (
@@ -33,10 +27,6 @@ _OWN_ROWS: Final = (
     "DELETE FROM generation WHERE stream_id = ?",
     "DELETE FROM stream WHERE id = ?",
 )
-
-
-IsGoing = Callable[[str, str], bool]
-"""Whether the session of a host with this id is to go, or is gone."""
 
 
 class Doomed(NamedTuple):
@@ -155,56 +145,6 @@ def is_unscrubbed(connection: Connection) -> bool:
 def note_scrubbed(connection: Connection) -> None:
     """Record that there is no trace left."""
     connection.execute("DELETE FROM tombstone WHERE kind = ?", (_UNSCRUBBED,))
-
-
-def copies_of_the_database(paths: Paths, is_going: IsGoing) -> list[Path]:
-    """Return what holds, or may hold, one of the sessions: backups, and databases in quarantine.
-
-    One that can be read and has none of them is not among these.
-    """
-    found = [path for glob in _BACKUPS for path in paths.state_dir.glob(glob)]
-    found += [
-        folder
-        for folder in (paths.state_dir / _QUARANTINE).glob("*")
-        if not _is_free_of(folder / paths.database.name, is_going)
-    ]
-    return sorted(found)
-
-
-def remove(copies: Iterable[Path]) -> None:
-    """Delete copies of the database, overwritten first, with the folders that they are in."""
-    for copy in copies:
-        files = list(copy.iterdir()) if copy.is_dir() else [copy]
-        for file in files:
-            _overwrite(file)
-            file.unlink(missing_ok=True)
-        if copy.is_dir():
-            copy.rmdir()
-
-
-def _overwrite(file: Path) -> None:
-    try:
-        size = file.stat().st_size
-        with file.open("r+b") as opened:
-            opened.truncate(0)
-            opened.truncate(size)
-            os.fsync(opened.fileno())
-    except OSError:
-        return
-
-
-def _is_free_of(database: Path, is_going: IsGoing) -> bool:
-    """Whether a damaged database can be read after all, and has none of these sessions."""
-    try:
-        connection = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)
-        try:
-            rows = connection.execute("SELECT host, session_id FROM stream").fetchall()
-            answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        finally:
-            connection.close()
-    except sqlite3.Error:
-        return False
-    return answer == "ok" and not any(is_going(host, session) for host, session in rows)
 
 
 def _of_folder(connection: Connection, folder: str) -> tuple[int, ...]:

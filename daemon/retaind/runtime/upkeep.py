@@ -14,11 +14,12 @@ from retaind.failpoint import reach
 from retaind.hosts import HOSTS
 from retaind.memory.local import LocalMemory
 from retaind.paths import Paths
-from retaind.runtime import cursors, forget, tombstones
+from retaind.runtime import copies, cursors, forget, tombstones
 from retaind.runtime.capture import Capture
 from retaind.runtime.catalog import resolve
 from retaind.runtime.controls import ForgetRequest, RebuildRequest
-from retaind.runtime.forget import Choice, IsGoing
+from retaind.runtime.copies import IsGoing
+from retaind.runtime.forget import Choice
 from retaind.runtime.loop import Loop
 from retaind.runtime.rebuild import Rebuilder, Rebuilt
 from retaind.runtime.retainers import Retainers
@@ -122,18 +123,16 @@ class Upkeep:
     async def _scrub(self, is_gone: IsGoing) -> tuple[bool, list[Path]]:
         """Leave no trace in any file; returns whether that is done, and the copies that were deleted."""
         clean = await self.database.scrub()
-        copies = await anyio.to_thread.run_sync(forget.copies_of_the_database, self.paths, is_gone)
-        await anyio.to_thread.run_sync(forget.remove, copies)
+        found = await anyio.to_thread.run_sync(copies.holding, self.paths, is_gone)
+        await anyio.to_thread.run_sync(copies.remove, found)
         if clean:
             await self.database.write(forget.note_scrubbed)
-        return clean, copies
+        return clean, found
 
     async def _forget(self, request: ForgetRequest) -> Facts:
         choice = await self._choose(request)
-        copies = await anyio.to_thread.run_sync(
-            forget.copies_of_the_database, self.paths, choice.takes
-        )
-        return _told(choice, copies) | {"dry_run": True}
+        found = await anyio.to_thread.run_sync(copies.holding, self.paths, choice.takes)
+        return _told(choice, found) | {"dry_run": True}
 
     async def _choose(self, request: ForgetRequest) -> Choice:
         return await self.database.read(
@@ -157,23 +156,23 @@ class Upkeep:
         for stream_id in ids:
             self.retainers.drop_stream(stream_id)
         reach("forget.committed")
-        clean, copies = await self._scrub(choice.takes)
+        clean, found = await self._scrub(choice.takes)
         if remote:
             self.on_remote_erasures()
         if choice.staying:
             await self.rebuilder.run([one.id for one in choice.staying], stopped)
-        return _told(choice, copies) | {
+        return _told(choice, found) | {
             "dry_run": False,
             "remote_documents": remote,
             "complete": clean,
         }
 
 
-def _told(choice: Choice, copies: Sequence[object]) -> Facts:
+def _told(choice: Choice, databases: Sequence[object]) -> Facts:
     return {
         "sessions": [one.facts() for one in choice.going],
         "kept": [one.facts() for one in choice.staying],
-        "databases": [str(one) for one in copies],
+        "databases": [str(one) for one in databases],
     }
 
 

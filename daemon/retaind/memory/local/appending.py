@@ -7,7 +7,7 @@ from typing import Final
 
 from retaind.core.chunks import chunk_hash, separator
 from retaind.core.metering import extraction
-from retaind.memory.local import documents, frames, passages
+from retaind.memory.local import documents, frames, passages, pieces
 from retaind.memory.local.additions import (
     Addition,
     Chunk,
@@ -49,7 +49,7 @@ class Appending:
         begun = _begun(document, chunk_hash(addition.text))
         added = _separated(connection, begun, addition.text)
         offset = begun.pending_from + len(added) - len(addition.text)
-        stored = documents.chunks_of(connection, document.id)
+        stored = pieces.chunks_of(connection, document.id)
         tail_start = stored[-1][0] if stored else 0
         tail = frames.read(connection, Place(document.id, tail_start, document.chars - tail_start))
         before = passages.in_range(connection, document.id, tail_start, document.chars)
@@ -86,7 +86,7 @@ class Appending:
         frames.append(connection, self.document.id, chars, added)
         passages.insert(connection, self.document.id, fresh, text, start)
         places = [(one.start, one.hash) for one in run]
-        documents.put_chunks(connection, self.document.id, places, self.limits)
+        pieces.put_chunks(connection, self.document.id, places, self.limits)
         self.settled += len(run)
         grown = replace(
             self.document,

@@ -51,7 +51,7 @@ def waiting(
     `settled_by`, in seconds since 1970.
     """
     rows = connection.execute(_WAITING, (settled_by, most + len(leave_out))).fetchall()
-    found = []
+    found: list[Waiting] = []
     for document_id, start, hash_, name, chars, session_id, following in rows:
         if (document_id, start, hash_) in leave_out or len(found) == most:
             continue

@@ -11,7 +11,7 @@ from typing import Final
 
 from retaind.core.chunks import chunk_hash
 from retaind.core.metering import extraction
-from retaind.memory.local import documents, frames, passages
+from retaind.memory.local import documents, frames, passages, pieces
 from retaind.memory.local.additions import (
     Addition,
     Chunk,
@@ -81,7 +81,7 @@ class Replacing:
         text_hash = chunk_hash(addition.text)
         target = _begun(stored, text_hash, chunks)
         others = tuple(row for row in stored if row is not target)
-        known = [one for row in stored for one in documents.stored_chunks(connection, row)]
+        known = [one for row in stored for one in pieces.stored_chunks(connection, row)]
         extends = limits.count(addition.text) > limits.batch_tokens and any(
             _is_extended(connection, row, addition.text) for row in others if row.state == "open"
         )
@@ -134,7 +134,7 @@ class Replacing:
         frames.append(connection, target.id, target.chars, text)
         passages.insert(connection, target.id, fresh, text, target.chars)
         places = [(one.start, one.hash) for one in run]
-        documents.put_chunks(connection, target.id, places, self.limits)
+        pieces.put_chunks(connection, target.id, places, self.limits)
         self.target = documents.store(
             connection,
             replace(
@@ -206,5 +206,5 @@ def _take(
     moved = passages.move(connection, stored, document_id, chunk.start, wanted)
     if not moved:
         passages.delete(connection, stored.document_id, stored.start, stored.end)
-    documents.move_chunk(connection, stored, document_id, chunk.start)
+    pieces.move_chunk(connection, stored, document_id, chunk.start)
     return moved

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from retaind.core.chunks import separator
 from retaind.core.metering import extraction
-from retaind.memory.local import documents, frames, passages
+from retaind.memory.local import documents, frames, passages, pieces
 from retaind.memory.local.additions import (
     Addition,
     Chunk,
@@ -53,13 +53,13 @@ def _append(
     now: float,
 ) -> Done:
     """Let the open document grow. Its last chunk is cut again with what follows, the others stay."""
-    stored = documents.chunks_of(connection, document.id)
+    stored = pieces.chunks_of(connection, document.id)
     tail_start = stored[-1][0]
     tail = frames.read(connection, Place(document.id, tail_start, document.chars - tail_start))
     added = separator(tail, addition.text) + addition.text
     said = addition.said_at(document.chars + len(added) - len(addition.text))
     before = passages.in_range(connection, document.id, tail_start, document.chars)
-    ends = message_ends([*(one for _, one in before), *said])
+    ends = [one.end for _, one in before if one.role is not None] + message_ends(said)
     chunks = cut_chunks(tail + added, tail_start, ends, limits, addition.newest.context)
     body = [(hash_, 0) for _, hash_ in stored[:-1]] + measured(chunks)
     found = extraction([hash_ for _, hash_ in stored], body)
@@ -71,7 +71,7 @@ def _append(
         chunks=len(body),
     )
     documents.store(connection, grown, now)
-    documents.put_chunks(connection, document.id, [(one.start, one.hash) for one in chunks], limits)
+    pieces.put_chunks(connection, document.id, [(one.start, one.hash) for one in chunks], limits)
     documents.cover(connection, document.id, addition.ranges)
     frames.append(connection, document.id, document.chars, added)
     rows = passages.cut(said, _cuts(addition, chunks))
@@ -129,7 +129,7 @@ def _fill(
     if document.state == "closed":
         frames.merge(connection, document.id)
     places = [(one.start - base, one.hash) for one in run]
-    documents.put_chunks(connection, document.id, places, limits)
+    pieces.put_chunks(connection, document.id, places, limits)
     moved = [one._replace(start=one.start - base) for one in rows] if base else rows
     passages.insert(connection, document.id, moved, text, 0)
 
