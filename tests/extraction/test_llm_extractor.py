@@ -1,9 +1,11 @@
 """The llm extractor: facts come later, one chunk at a time, and hold nothing up."""
 
 import http.client
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +75,9 @@ def test_facts_are_found_by_words_that_nobody_said_and_lead_to_their_session(
 
     assert facts(place, "basalt") == ["The conclusion about basalt is nonobvious."]
     assert set(place.found("nonobvious")) == {"s"}
-    assert "nonobvious" in place.json("recall", "conclusion on basalt")["block"]
+    block = place.json("recall", "conclusion on basalt")["block"]
+    assert "The conclusion about basalt is nonobvious." in block
+    assert "look into finding-basalt" in block
     assert set(model[0].keys) == {"Bearer sesame"}
     assert {one["model"] for one in model[0].requests} == {"small"}
 
@@ -186,6 +190,12 @@ def test_what_the_model_used_is_told_and_counted(place: Home, model: tuple[Chat,
     asked = len(model[0].requests)
     text = metrics(place)
     assert f'retaind_llm_input_tokens_total{{memory="local"}} {100 * asked}' in text
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    assert f'retaind_llm_input_tokens_of_day{{memory="local",day="{day}"}} {100 * asked}' in text
+    assert 'retaind_unmetered_executions_total{memory="local"} 1' in text
+    characters = re.search(r'unmetered_characters_total{memory="local"} (\d+)', text)
+    assert characters is not None
+    assert int(characters[1]) > len("look into finding-basalt")
     assert f'retaind_llm_output_tokens_total{{memory="local"}} {7 * asked}' in text
 
 

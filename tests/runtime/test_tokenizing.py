@@ -67,3 +67,14 @@ def test_chunk_size_and_batch_size_reach_the_local_memory(home: Home) -> None:
     assert result["chunks"] >= 6
     assert result["submitted_chars"] == len(text.read_text())
     assert result["tokenizer"] == "bytes/4"
+
+
+def test_a_daemon_without_the_library_that_is_asked_for_does_not_start_and_doctor_says_why(
+    home: Home,
+) -> None:
+    if find_spec("toktok") is not None:
+        pytest.skip("the extra cl100k is installed")
+    home.config.write_text('[metering]\ntokenizer = "cl100k"\n')
+
+    assert home.cli("run").returncode == 78
+    assert b"retaind[cl100k]" in home.cli("doctor").stdout

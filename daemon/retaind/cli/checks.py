@@ -17,6 +17,7 @@ from retaind.cli.locking import is_locked
 from retaind.cli.output import short_path, size
 from retaind.errors import ConfigError, NotRunning, RetaindError
 from retaind.paths import Paths, control_socket, socket_limit
+from retaind.runtime.tokenizing import counter
 
 if TYPE_CHECKING:
     from retaind.config import Settings
@@ -43,7 +44,7 @@ def all_checks(paths: Paths) -> Iterator[Check]:
 
 def _configuration(paths: Paths) -> Check:
     try:
-        context.settings()
+        counter(context.settings().metering.tokenizer)
     except ConfigError as error:
         return Check("configuration", "fail", error.what, error.fix)
     exists = paths.config_file.exists()

@@ -228,7 +228,14 @@ def _result(memory: str, one: Delivery, error: str | None) -> RetainResult:
         tokenizer="server",
         llm_input_tokens=0,
         llm_output_tokens=0,
+        submitted_chars=len(msgspec.json.decode(one.item, type=_Content).content),
     )
+
+
+class _Content(msgspec.Struct):
+    """The part of an item that counts."""
+
+    content: str
 
 
 def _packed(data: bytes) -> bytes:

@@ -44,7 +44,7 @@ CREATE TABLE processed (
     llm_output      INTEGER NOT NULL,
     PRIMARY KEY (day, memory)
 ) WITHOUT ROWID;
-CREATE TRIGGER result_processed AFTER INSERT ON result BEGIN
+CREATE TRIGGER result_processed AFTER INSERT ON result WHEN json_extract(new.body, '$.success') BEGIN
     INSERT INTO processed VALUES (
         date(new.created, 'unixepoch'), new.memory, 1,
         coalesce(json_extract(new.body, '$.processed_content_tokens'), 0),

@@ -136,7 +136,9 @@ def _holder(around: Sequence[_Message], one: Wanted) -> _Message:
         if one.hit.id in message.ids:
             return message
     hit = one.hit
-    return _Message((hit.id,), hit.place, hit.role, hit.turn, one.text)
+    # Several facts may stand for one chunk; none of them takes the place of what was said there.
+    place = hit.place if hit.fact is None else hit.place._replace(chars=-hit.id)
+    return _Message((hit.id,), place, hit.role, hit.turn, one.text)
 
 
 def _by_use(around: Sequence[_Message], found: Sequence[_Message], turn: int) -> Iterator[_Message]:
