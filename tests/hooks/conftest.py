@@ -1,6 +1,7 @@
 """A home with conversations that the daemon has retained, and the program of the agent that is driven."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,25 @@ def _place(tmp_path: Path) -> Iterator[Home]:
 
 @pytest.fixture(name="hooked")
 def _hooked(tmp_path: Path) -> Iterator[Hooked]:
-    with running_daemon(tmp_path) as place:
+    with _remembering(tmp_path) as hooked:
+        yield hooked
+
+
+@pytest.fixture(name="shared", scope="module")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hooked]:
+    """One for all tests that only ask; what a session was given is remembered from test to test."""
+    with _remembering(tmp_path_factory.mktemp("shared")) as hooked:
+        tests = said(
+            "t", "run the tests again", "The tests are good, I commit the bread of the day."
+        )
+        hooked.write("44444444-0000-4000-8000-000000000004", tests)
+        hooked.home.flush()
+        yield hooked
+
+
+@contextmanager
+def _remembering(folder: Path) -> Iterator[Hooked]:
+    with running_daemon(folder) as place:
         hooked = Hooked(place)
         hooked.write(HERON, said(HERON, "Where does the heron nest?", "By the old weir."))
         hooked.write(

@@ -78,10 +78,14 @@ class Hooked:
     def run(self, event: str, payload: object = None, **environ: str) -> Answer:
         """Run the hook of an event; a payload of bytes is sent as it is."""
         data = payload if isinstance(payload, bytes) else json.dumps(payload or {}).encode()
+        return self.start("-m", "retaind", "hook", event, data=data, **environ)
+
+    def start(self, *arguments: str, data: bytes = b"", **environ: str) -> Answer:
+        """Run the interpreter as a hook does."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         started = time.monotonic()
         finished = subprocess.run(
-            [sys.executable, "-I", "-m", "retaind", "hook", event],
+            [sys.executable, "-I", *arguments],
             env={**self.home.environ, **environ},
             cwd=self.home.folder,
             input=data,

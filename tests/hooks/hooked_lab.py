@@ -34,12 +34,12 @@ class HookedLab(Lab):
         finished = self.home.cli("hooks", "install", "--config-dir", str(self.claude.config))
         assert finished.returncode == 0, finished.stderr.decode()
 
-    def run(self, prompt: str, *arguments: str) -> list[Any]:
+    def run(self, prompt: str, *arguments: str, **environ: str) -> list[Any]:
         """Run the agent to its end, which must be a good one; returns its events, with `at` in seconds."""
         self.claude.work.mkdir(parents=True, exist_ok=True)
         with subprocess.Popen(
             [self.claude.program, "-p", prompt, *_PRINT, *arguments],
-            env=self.claude.environ(),
+            env={**self.claude.environ(), **environ},
             cwd=self.claude.work,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -14,6 +14,7 @@ from retaind.core.conversation import WRAPPER
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
 DEADLINE_S = Settings().recall.deadline_ms / 1000
+WAIT_FOR_TOOLS = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000"}
 SLACK_S = 0.5
 """What the agent itself takes to notice that a hook has ended, on busy cores."""
 
@@ -120,7 +121,9 @@ def test_the_plugin_brings_hooks_and_tools(lab: HookedLab) -> None:
     lab.model.teach("at the old brewery", (Call(tool, {"id": first.stem}),), (Say("The swift."),))
 
     events = lab.run(
-        "which bird nests at the old brewery?", "--plugin-dir", str(PLUGIN), "--allowedTools", tool
+        "which bird nests at the old brewery?",
+        *("--plugin-dir", str(PLUGIN), "--allowedTools", tool),
+        **WAIT_FOR_TOOLS,
     )
 
     begun = next(one for one in events if one.get("subtype") == "init")

@@ -19,7 +19,8 @@ PROMPT = {"prompt": "Where does the heron nest?", "session_id": ASKING, "cwd": P
 DEADLINE_S = 1.0
 SLACK_S = 0.5
 """What starting a process may take beyond its share, where the machine is busy."""
-CPU_S = 0.060
+CPU_S, BARE_S = 0.060, 0.014
+"""The budget, and what the interpreter alone takes on the machine that it was set on."""
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -33,28 +34,31 @@ def test_it_is_silent_when_the_daemon_is_down(place: Home, event: str) -> None:
      b'{"transcript_path": "relative.jsonl"}', b'{"transcript_path": "/nul\\u0000/x.jsonl"}'],
 )  # fmt: skip
 @pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit"])
-def test_whatever_it_is_given_it_ends_well(hooked: Hooked, event: str, payload: bytes) -> None:
-    answer = hooked.run(event, payload)
+def test_whatever_it_is_given_it_ends_well(shared: Hooked, event: str, payload: bytes) -> None:
+    answer = shared.run(event, payload)
 
     assert (answer.code, answer.errors) == (0, b"")
-    assert hooked.home.status()["state"] == "running"
+    assert shared.home.status()["state"] == "running"
 
 
 @pytest.mark.parametrize("name", ["RETAIND_DISABLE", "HINDSIGHT_DISABLE_HOOKS"])
-def test_a_switch_in_the_environment_silences_it(hooked: Hooked, name: str) -> None:
-    assert hooked.run("UserPromptSubmit", PROMPT, **{name: "1"}).is_silent
-    assert not hooked.run("UserPromptSubmit", PROMPT, **{name: "0"}).is_silent
+def test_a_switch_in_the_environment_silences_it(shared: Hooked, name: str) -> None:
+    prompt = {**PROMPT, "session_id": name}
+
+    assert shared.run("UserPromptSubmit", prompt, **{name: "1"}).is_silent
+    assert not shared.run("UserPromptSubmit", prompt, **{name: "0"}).is_silent
 
 
 def test_a_person_who_asks_for_help_gets_it(place: Home) -> None:
     assert b"UserPromptSubmit" in place.cli("hook", "--help").stdout
 
 
-def test_it_costs_less_than_sixty_milliseconds_of_processor_time(hooked: Hooked) -> None:
-    # The least of several: what else the machine does can only add to it.
-    costs = [hooked.run(event, PROMPT).cpu_s for event in (*EVENTS, *EVENTS)]
+def test_it_costs_less_than_sixty_milliseconds_of_processor_time(shared: Hooked) -> None:
+    # What else the machine does adds to both, and least to the least.
+    costs = [shared.run(event, PROMPT).cpu_s for event in (*EVENTS, *EVENTS)]
+    bare = [shared.start("-c", "pass").cpu_s for _ in costs]
 
-    assert min(costs) < CPU_S
+    assert min(costs) / min(bare) < CPU_S / BARE_S
 
 
 def test_a_stopped_daemon_is_waited_for_no_longer_than_the_deadline(hooked: Hooked) -> None:
@@ -133,6 +137,7 @@ def test_what_is_written_just_after_a_nudge_is_seen_by_the_second_look(tmp_path:
     with _blind_daemon(tmp_path) as hooked:
         path = hooked.write(HERON, said(HERON, "Where does the heron nest?"))
         hooked.run("Stop", {"transcript_path": str(path)})
+        wait_until(lambda: _captured(hooked, path) == path.stat().st_size, "it is looked at once")
         with path.open("ab") as file:
             file.write(said(HERON, "By the old weir.", first=2))
 

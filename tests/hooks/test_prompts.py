@@ -92,14 +92,8 @@ def test_a_memory_that_neighbours_one_that_was_given_is_still_to_be_had(hooked: 
      "What will the weather be in Lisbon tomorrow afternoon?",
      "Write a haiku about sourdough bread for my grandmother"],
 )  # fmt: skip
-def test_noise_is_answered_with_nothing(hooked: Hooked, prompt: str) -> None:
-    tests = said(
-        "noise", "run the tests again", "The tests are good, I commit the bread of the day."
-    )
-    hooked.write("44444444-0000-4000-8000-000000000004", tests)
-    hooked.home.flush()
-
-    assert hooked.prompt(prompt) == ""
+def test_noise_is_answered_with_nothing(shared: Hooked, prompt: str) -> None:
+    assert shared.prompt(prompt) == ""
 
 
 def test_the_floor_decides_how_much_of_a_prompt_a_memory_must_have(hooked: Hooked) -> None:

@@ -107,22 +107,21 @@ def test_each_session_is_a_resource(kept: Home) -> None:
     assert "By the old weir." in conversation
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said_"),
-    [
-        ("search", {}, "query must be a text"),
-        ("search", {"query": "heron", "limit": 0}, "limit must be a whole number"),
-        ("recall", {"prompt": 7}, "prompt must be a text"),
-        ("show_session", {"id": "nobody"}, 'there is no session "nobody"'),
-    ],
-)
-def test_a_wrong_question_is_a_tools_error_that_says_what_is_wrong(
-    kept: Home, tool: str, arguments: dict[str, object], said_: str
-) -> None:
-    answer = call(kept, tool, **arguments)
+WRONG: list[tuple[str, dict[str, object], str]] = [
+    ("search", {}, "query must be a text"),
+    ("search", {"query": "heron", "limit": 0}, "limit must be a whole number"),
+    ("recall", {"prompt": 7}, "prompt must be a text"),
+    ("show_session", {"id": "nobody"}, 'there is no session "nobody"'),
+]
 
-    assert answer.is_error
-    assert said_ in text(answer)
+
+def test_a_wrong_question_is_a_tools_error_that_says_what_is_wrong(kept: Home) -> None:
+    async def work(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool(tool, arguments) for tool, arguments, _ in WRONG]
+
+    for answer, (_, _, why) in zip(asking(kept, work), WRONG, strict=True):
+        assert answer.is_error
+        assert why in text(answer)
 
 
 def test_an_unknown_tool_or_resource_is_the_protocols_error(kept: Home) -> None:
