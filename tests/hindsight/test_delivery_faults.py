@@ -256,7 +256,7 @@ def test_a_refused_token_pauses_says_so_and_the_rotated_one_is_picked_up(
     fake.token = "new"
     fake.fault = lambda asked: Reply(status) if asked.token != "Bearer new" else None
     file = place.folder / "token"
-    file.write_text("old\n")
+    file.write_text("öld\n")
     place.environ["RETAIND_MEMORY_HINDSIGHT_TOKEN_FILE"] = str(file)
     place.start()
     write(place, 1, lines(1, 4))
@@ -267,7 +267,7 @@ def test_a_refused_token_pauses_says_so_and_the_rotated_one_is_picked_up(
     assert deliver(place)["complete"]
     each_once(fake, range(1, 5))
     assert memory(place)["set_aside"] == 0
-    assert "old" not in place.log.read_text()
+    assert "öld" not in place.log.read_text()
 
 
 def test_a_server_without_the_api_pauses_as_misconfigured(place: Home, fake: FakeHindsight) -> None:

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
 import anyio
+import anyio.to_thread
 
 from retaind import __version__
 from retaind.memory.hindsight.documents import Held, body, held
@@ -153,11 +155,12 @@ class Client:
     async def _exchange(
         self, method: str, path: str, content: bytes | None, *, retaining: bool
     ) -> dict[str, Any]:
+        http = self._http or await self._opened()
         import httpx
 
         try:
             with anyio.fail_after(self._timeout_s):
-                status, headers, raw = await self._answer(method, path, content)
+                status, headers, raw = await self._answer(http, method, path, content)
         except TimeoutError:
             raise Busy(f"no answer within {self._timeout_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
@@ -168,23 +171,25 @@ class Client:
         return _decoded(raw)
 
     async def _answer(
-        self, method: str, path: str, content: bytes | None
+        self, http: "httpx.AsyncClient", method: str, path: str, content: bytes | None
     ) -> tuple[int, Mapping[str, str], bytes]:
-        headers = {"Content-Type": "application/json"} if content is not None else {}
+        headers: dict[bytes, bytes] = {}
+        if content is not None:
+            headers[b"Content-Type"] = b"application/json"
         token = self.token.current()
         if token:
-            headers["Authorization"] = f"Bearer {token}"
+            headers[b"Authorization"] = f"Bearer {token}".encode()
         raw = bytearray()
-        async with self._opened().stream(
-            method, self.url + path, content=content, headers=headers
-        ) as answer:
+        async with http.stream(method, self.url + path, content=content, headers=headers) as answer:
             async for piece in answer.aiter_bytes():
                 raw += piece
                 if len(raw) > _ANSWER_BYTES:
                     raise Busy("the server's answer is too long", whole=False)
             return answer.status_code, answer.headers, bytes(raw)
 
-    def _opened(self) -> "httpx.AsyncClient":
+    async def _opened(self) -> "httpx.AsyncClient":
+        # A quarter of a second on a busy machine, in which nothing else would go on.
+        await anyio.to_thread.run_sync(import_module, "httpx")
         if self._http is None:
             import httpx
 
