@@ -1,5 +1,7 @@
 """`retaind mcp`: recall and search for an agent, over MCP on standard input and output."""
 
+import sys
+
 import click
 
 from retaind.errors import UsageError
@@ -19,7 +21,7 @@ def command() -> None:
         raise UsageError(
             "retaind mcp needs the MCP SDK, which is not installed",
             why='it is an extra: "retaind[mcp]"',
-            fix="install retaind with it, as in: pip install 'retaind[mcp]'",
+            fix=f"{sys.executable} -m pip install 'mcp>=2,<3'",
         )
     from retaind.cli.mcp_server import serve
 
