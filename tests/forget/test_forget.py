@@ -90,6 +90,20 @@ def test_no_file_of_the_state_holds_a_word_of_a_forgotten_session(place: Home) -
     assert traces(place, SECRET) == []
 
 
+def test_not_even_the_name_of_a_forgotten_session_is_left(place: Home) -> None:
+    session = "5b0c2f6e-7a41-4d5e-9c1b-2f1f5a3e8d10"
+    write(place, f"{session}.jsonl", *talk(session, SECRET))
+    write(place, "two.jsonl", *talk("two", OTHER, 100))
+    place.start()
+    place.flush()
+    asked = {"session_id": session, "prompt": f"where is the {OTHER} by the door"}
+    assert place.ask("POST", "/v1/prompt", asked)["block"]
+
+    place.json("forget", session, "--yes")
+
+    assert traces(place, session) == []
+
+
 def test_a_forgotten_session_has_no_row_and_is_not_captured_again(place: Home) -> None:
     path = write(place, "one.jsonl", *talk("one", SECRET))
     place.start()

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
+import anyio
+
 from retaind.db import Connection, Database
 from retaind.memory.local import leaving
 from retaind.runtime import cursors
@@ -16,6 +18,8 @@ from retaind.runtime.pending import Fresh, Pending
 from retaind.runtime.retain import Retainer
 from retaind.runtime.retention import Retention
 from retaind.runtime.window import retain_window
+
+_IDLE_S: Final = 0.05
 
 Step = Callable[[], Awaitable[bool]]
 """The engine's step: so capture goes on meanwhile."""
@@ -116,7 +120,8 @@ class Rebuilder:
         while self._is_due(stream_id):
             if stopped():
                 return False
-            await self._step()
+            if not await self._step():
+                await anyio.sleep(_IDLE_S)  # a full disk, say, is tried again after a while
         await self._database.write(lambda c: leaving.finish(c, public_id))
         return True
 
