@@ -227,19 +227,22 @@ class Engine:
 
     async def _round(self, spots: Sequence[Spot]) -> Round:
         """Capture a batch outside of a scan's verdict. A file at which a thread is stuck counts as met."""
-        ready = [spot for spot in spots if not self.capture.patience.is_stuck(spot.path)]
+        stuck = self.capture.patience.is_stuck
+        ready = [spot for spot in spots if not stuck(spot.path)]
         try:
             result = await self.capture.round(ready, None)
         except RetaindError:
             self._hints.update((spot.path, spot) for spot in ready)
             raise
         for spot in spots:
-            tracked = self.capture.index.at_path(spot.path)
-            if tracked is not None and self.capture.patience.is_stuck(spot.path):
+            if stuck(spot.path) and (tracked := self.capture.index.at_path(spot.path)):
                 result.claimed.add(tracked.row.stream_id)
         self._absorb(result)
-        if any(failed.why == "ENOENT" for failed in result.failed):
+        missing = [failed.path for failed in result.failed if failed.why == "ENOENT"]
+        if missing:
             self._absorb(await self.capture.drain_held())
+        if any(self.capture.index.at_path(path) for path in missing):
+            self._schedule.want()  # only scans can say that it is gone
         return result
 
     def _absorb(self, result: Round) -> None:

@@ -5,6 +5,7 @@ some seconds after a write. What the watcher cannot do (limits, odd names, lost 
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
@@ -18,7 +19,11 @@ _ACTIVE_STEP_MS: Final = 50
 _DEBOUNCE_MS: Final = 200
 _ACTIVE_MS: Final = 4_000
 _QUIET_TIMEOUT_MS: Final = 30_000
-_RETRY_S: Final = 30.0
+_RETRY_S: Final = 1.0
+_RETRY_MOST_S: Final = 30.0
+_LASTED_S: Final = 60.0
+"""Watching that went well for this long is tried again soon when it ends."""
+
 _MISSING_S: Final = 1.0
 
 WatchState = Literal["watching", "waiting", "scanning"]
@@ -78,6 +83,8 @@ class Watcher:
         self.state: WatchState = "waiting"
         self.trouble = ""
         self._limiter = anyio.CapacityLimiter(1)
+        self._retry_s = _RETRY_S
+        self._began = 0.0
 
     def stop(self) -> None:
         """Make the watcher's thread return at its next step."""
@@ -105,6 +112,7 @@ class Watcher:
             await self._watch_once()
 
     async def _watch_once(self) -> None:
+        self._began = time.monotonic()
         paths = [os.fsdecode(folder) for folder, _, _ in self._watched.folders]
         try:
             notifier = await anyio.to_thread.run_sync(
@@ -142,7 +150,10 @@ class Watcher:
         self.trouble = type(error).__name__
         self._log("watch_failed", error=type(error).__name__)
         self._request_scan()
-        await self._pause(_RETRY_S)
+        if time.monotonic() - self._began > _LASTED_S:
+            self._retry_s = _RETRY_S
+        await self._pause(self._retry_s)
+        self._retry_s = min(self._retry_s * 2, _RETRY_MOST_S)
 
     async def _pause(self, seconds: float) -> None:
         """Sleep, but not past a stop or a change of the folders."""
