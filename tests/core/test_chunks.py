@@ -33,7 +33,7 @@ def chunks_of(text: str, size: int = SIZE, messages: list[int] | None = None) ->
 
 
 @given(TEXTS)
-def test_the_chunks_are_the_text_and_none_is_empty_or_too_large(text: str):
+def test_the_chunks_are_the_text_and_none_is_empty_or_too_large(text: str) -> None:
     chunks = chunks_of(text)
 
     assert "".join(chunks) == text
@@ -41,12 +41,12 @@ def test_the_chunks_are_the_text_and_none_is_empty_or_too_large(text: str):
 
 
 @given(TEXTS)
-def test_a_chunk_cut_again_is_itself(text: str):
+def test_a_chunk_cut_again_is_itself(text: str) -> None:
     assert all(chunks_of(chunk) == [chunk] for chunk in chunks_of(text))
 
 
 @given(TEXTS, TEXTS)
-def test_a_tail_changes_the_last_chunk_only(text: str, tail: str):
+def test_a_tail_changes_the_last_chunk_only(text: str, tail: str) -> None:
     before, after = chunks_of(text), chunks_of(text + tail)
 
     assert after[: len(before) - 1] == before[:-1]
@@ -55,10 +55,11 @@ def test_a_tail_changes_the_last_chunk_only(text: str, tail: str):
 @given(MESSAGES, st.data())
 def test_it_cannot_be_seen_how_a_conversation_arrived(
     messages: list[tuple[str, str]], data: st.DataObject
-):
+) -> None:
     whole, ends = blocks(messages)
     settled: list[str] = []
-    tail, tail_ends, at = "", [], 0
+    tail, at = "", 0
+    tail_ends: list[int] = []
     while at < len(messages):
         count = data.draw(st.integers(1, len(messages) - at))
         added, added_ends = blocks(messages[at : at + count])
@@ -77,7 +78,7 @@ def test_it_cannot_be_seen_how_a_conversation_arrived(
 @given(MESSAGES)
 def test_no_message_is_cut_that_fits_in_a_chunk_with_what_separates_it(
     messages: list[tuple[str, str]],
-):
+) -> None:
     text, ends = blocks(messages)
     cuts = set(chunk_ends(text, SIZE, ends))
 
@@ -88,7 +89,7 @@ def test_no_message_is_cut_that_fits_in_a_chunk_with_what_separates_it(
 
 @given(st.lists(st.text("ab. ", min_size=1, max_size=SIZE - 1), min_size=1, max_size=20))
 @example(["a", "a" * 58 + " ", "a"])
-def test_no_line_is_cut_that_fits_in_a_chunk(lines: list[str]):
+def test_no_line_is_cut_that_fits_in_a_chunk(lines: list[str]) -> None:
     text = "\n".join("x" + line[1:] for line in lines)
 
     line_ends = {end for end, one in enumerate(text) if one == "\n"} | {len(text)}
@@ -110,11 +111,13 @@ def test_no_line_is_cut_that_fits_in_a_chunk(lines: list[str]):
         ("[role: user]\n" + "word " * 30, ("[role: user]\n" + "word " * 9).rstrip()),
     ],
 )
-def test_a_large_text_is_cut_at_a_paragraph_a_line_a_sentence_or_a_word(text: str, first: str):
+def test_a_large_text_is_cut_at_a_paragraph_a_line_a_sentence_or_a_word(
+    text: str, first: str
+) -> None:
     assert chunks_of(text)[0] == first
 
 
-def test_messages_are_found_in_each_form_that_retaind_writes():
+def test_messages_are_found_in_each_form_that_retaind_writes() -> None:
     plain = block("user", "one") + "\n\n" + block("assistant", "two [role: x]\n")
     lines = '{"role":"user","text":"one"}\n{"role":"tool","text":"two","timestamp":"2026-01-02"}'
     array = '[{"role":"user","content":[{"type":"text","text":"},{"}]},{"role":"assistant"}]'
@@ -127,7 +130,7 @@ def test_messages_are_found_in_each_form_that_retaind_writes():
 
 
 @given(TEXTS)
-def test_whatever_is_said_is_in_a_region(text: str):
+def test_whatever_is_said_is_in_a_region(text: str) -> None:
     regions = messages_in(text)
     outside = text
     for one in reversed(regions):
@@ -137,13 +140,13 @@ def test_whatever_is_said_is_in_a_region(text: str):
     assert all(one.end <= other.start for one, other in pairwise(regions))
 
 
-def test_openings_without_an_end_are_text_and_cost_no_more_for_being_many():
+def test_openings_without_an_end_are_text_and_cost_no_more_for_being_many() -> None:
     text = "[role: user]\n" * 20_000
 
     assert [one.role for one in messages_in(text)] == [None]
 
 
-def test_equal_texts_have_equal_hashes_of_16_bytes():
+def test_equal_texts_have_equal_hashes_of_16_bytes() -> None:
     assert chunk_hash("é") == chunk_hash("é")
     assert chunk_hash("é") != chunk_hash("e")
     assert len(chunk_hash("")) == 16

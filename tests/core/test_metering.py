@@ -44,7 +44,7 @@ def right(report: Report) -> bool:
     )
 
 
-def test_the_founding_cases_hold():
+def test_the_founding_cases_hold() -> None:
     assert right(honest)
 
 
@@ -60,7 +60,7 @@ def test_the_founding_cases_hold():
     ],
     ids=["no signal", "nothing", "the submission", "no none", "never extends", "always extends"],
 )
-def test_a_report_that_does_not_look_fails_the_founding_cases(convenient: Report):
+def test_a_report_that_does_not_look_fails_the_founding_cases(convenient: Report) -> None:
     assert not right(convenient)
 
 
@@ -70,7 +70,7 @@ def test_a_report_that_does_not_look_fails_the_founding_cases(convenient: Report
 )
 def test_a_number_is_the_tokens_of_the_chunks_to_extract(
     stored: list[bytes], body: list[tuple[bytes, int]]
-):
+) -> None:
     found = extraction(stored, body)
 
     spent = sum(body[place][1] for place in found.chunks)
@@ -80,12 +80,12 @@ def test_a_number_is_the_tokens_of_the_chunks_to_extract(
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 100)), max_size=6))
-def test_no_signal_is_contagious_and_numbers_add_up(reports: list[int | None]):
+def test_no_signal_is_contagious_and_numbers_add_up(reports: list[int | None]) -> None:
     merged = merge(reports)
 
     assert (merged is None) == (None in reports)
     assert merged is None or merged == sum(one or 0 for one in reports)
 
 
-def test_a_token_is_four_bytes_of_utf8_rounded_up():
+def test_a_token_is_four_bytes_of_utf8_rounded_up() -> None:
     assert [tokens(text) for text in ("", "a", "abcd", "abcde", "é", "語語")] == [0, 1, 1, 2, 1, 2]

@@ -61,7 +61,7 @@ def found(index: sqlite3.Connection, query: str, text: str) -> bool:
         ("C++", "written in c"),
     ],
 )
-def test_a_query_finds(index: sqlite3.Connection, query: str, text: str):
+def test_a_query_finds(index: sqlite3.Connection, query: str, text: str) -> None:
     assert found(index, query, text)
 
 
@@ -78,14 +78,14 @@ def test_a_query_finds(index: sqlite3.Connection, query: str, text: str):
         ("本語", "日本 語"),
     ],
 )
-def test_a_query_does_not_find(index: sqlite3.Connection, query: str, text: str):
+def test_a_query_does_not_find(index: sqlite3.Connection, query: str, text: str) -> None:
     assert not found(index, query, text)
 
 
 @given(
     st.text(max_size=80) | st.text(st.sampled_from('"*()^:+-{}[]~ANDORNOTEX\0 語a'), max_size=60)
 )
-def test_no_query_is_an_error(query: str):
+def test_no_query_is_an_error(query: str) -> None:
     index = sqlite3.connect(":memory:")
     index.execute("CREATE VIRTUAL TABLE words USING fts5(text, extra)")
     asked = read_query(query)
@@ -96,26 +96,26 @@ def test_no_query_is_an_error(query: str):
     index.close()
 
 
-def test_halves_of_surrogate_pairs_are_no_error():
+def test_halves_of_surrogate_pairs_are_no_error() -> None:
     assert read_query("\ud800 word").every.endswith('"word"')
 
 
-def test_a_thousand_words_are_cut_to_what_the_index_takes():
+def test_a_thousand_words_are_cut_to_what_the_index_takes() -> None:
     assert read_query(" ".join(f"w{n}" for n in range(1000))).every.count("AND") < 64
 
 
-def test_stop_words_count_only_where_there_is_nothing_else():
+def test_stop_words_count_only_where_there_is_nothing_else() -> None:
     assert read_query("what is the parser").either == '"parser"'
     assert read_query("what is it").either == '"what" OR "is" OR "it"'
 
 
-def test_a_question_is_asked_by_its_telling_words():
+def test_a_question_is_asked_by_its_telling_words() -> None:
     query = "Prior context:\n\nuser: the tailer drops lines\nassistant: I see\n\nWhy did the tailer do it?"
 
     assert [term.text for term in recall_terms(query)] == ["drops", "lines", "tailer"]
 
 
-def test_of_many_words_those_of_the_prompt_are_kept():
+def test_of_many_words_those_of_the_prompt_are_kept() -> None:
     query = " ".join(f"old{n}" for n in range(100)) + "\n\nthe newest words"
 
     terms = [term.text for term in recall_terms(query)]
@@ -124,16 +124,16 @@ def test_of_many_words_those_of_the_prompt_are_kept():
 
 
 @given(st.text(max_size=80))
-def test_what_was_spaced_can_be_taken_back(text: str):
+def test_what_was_spaced_can_be_taken_back(text: str) -> None:
     text = text.replace("\u200b", "")
 
     assert unspaced(spaced(text)) == text
     assert index_text(text)[0] == text
 
 
-def test_encoded_data_adds_no_words():
+def test_encoded_data_adds_no_words() -> None:
     assert index_text("aB3" * 40) == ("aB3" * 40, "")
 
 
-def test_words_are_compared_without_case_and_diacritics():
+def test_words_are_compared_without_case_and_diacritics() -> None:
     assert folded("ÉCOLE") == folded("ecole")

@@ -33,13 +33,13 @@ def reported(memory: Local, text: str, *, append: bool = False, context: str = "
 
 
 @SIZES
-def test_a_first_retain_has_no_signal(tmp_path: Path, limits: Limits):
+def test_a_first_retain_has_no_signal(tmp_path: Path, limits: Limits) -> None:
     with local(tmp_path, limits) as memory:
         assert reported(memory, BODY) is None
 
 
 @SIZES
-def test_an_unchanged_body_costs_nothing(tmp_path: Path, limits: Limits):
+def test_an_unchanged_body_costs_nothing(tmp_path: Path, limits: Limits) -> None:
     with local(tmp_path, limits) as memory:
         reported(memory, BODY)
 
@@ -50,7 +50,9 @@ def test_an_unchanged_body_costs_nothing(tmp_path: Path, limits: Limits):
 
 @SIZES
 @pytest.mark.parametrize("context", ["", "claude-code"])
-def test_an_edit_costs_the_chunks_that_it_changes(tmp_path: Path, limits: Limits, context: str):
+def test_an_edit_costs_the_chunks_that_it_changes(
+    tmp_path: Path, limits: Limits, context: str
+) -> None:
     edited = BODY.replace(paragraph("charly"), paragraph("changd"))
     with local(tmp_path, limits) as memory:
         reported(memory, BODY, context=context)
@@ -62,7 +64,7 @@ def test_an_edit_costs_the_chunks_that_it_changes(tmp_path: Path, limits: Limits
 
 
 @SIZES
-def test_what_is_not_extracted_is_not_indexed_again(tmp_path: Path, limits: Limits):
+def test_what_is_not_extracted_is_not_indexed_again(tmp_path: Path, limits: Limits) -> None:
     edited = BODY.replace(paragraph("charly"), paragraph("changd"))
     with local(tmp_path, limits) as memory:
         reported(memory, BODY)
@@ -75,7 +77,9 @@ def test_what_is_not_extracted_is_not_indexed_again(tmp_path: Path, limits: Limi
 
 
 @SIZES
-def test_an_edit_that_shifts_all_boundaries_costs_all_behind_it(tmp_path: Path, limits: Limits):
+def test_an_edit_that_shifts_all_boundaries_costs_all_behind_it(
+    tmp_path: Path, limits: Limits
+) -> None:
     body = " ".join(f"{n:06d}" for n in range(900))
     shifted = body[:1500] + "inserted " + body[1500:]
     with local(tmp_path, limits) as memory:
@@ -87,7 +91,7 @@ def test_an_edit_that_shifts_all_boundaries_costs_all_behind_it(tmp_path: Path, 
 
 
 @SIZES
-def test_a_body_with_nothing_in_common_has_no_signal(tmp_path: Path, limits: Limits):
+def test_a_body_with_nothing_in_common_has_no_signal(tmp_path: Path, limits: Limits) -> None:
     with local(tmp_path, limits) as memory:
         reported(memory, BODY)
 
@@ -97,7 +101,9 @@ def test_a_body_with_nothing_in_common_has_no_signal(tmp_path: Path, limits: Lim
 
 @SIZES
 @pytest.mark.parametrize("append", [True, False], ids=["appended", "sent again whole"])
-def test_a_tail_costs_itself_and_the_last_chunk(tmp_path: Path, limits: Limits, append: bool):  # noqa: FBT001
+def test_a_tail_costs_itself_and_the_last_chunk(
+    tmp_path: Path, limits: Limits, *, append: bool
+) -> None:
     tail = "\n" + paragraphs(["tail", "tell"])
     whole = BODY + "\n" + tail if append else BODY + tail
     with local(tmp_path, limits) as memory:
@@ -110,7 +116,7 @@ def test_a_tail_costs_itself_and_the_last_chunk(tmp_path: Path, limits: Limits, 
         assert memory.texts("tell001")
 
 
-def test_a_single_chunk_that_grows_has_no_signal_while_it_is_small(tmp_path: Path):
+def test_a_single_chunk_that_grows_has_no_signal_while_it_is_small(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         reported(memory, "one short line")
 
@@ -118,7 +124,9 @@ def test_a_single_chunk_that_grows_has_no_signal_while_it_is_small(tmp_path: Pat
 
 
 @pytest.mark.parametrize("append", [True, False], ids=["appended", "sent again whole"])
-def test_a_single_chunk_that_grows_beyond_a_batch_costs_all_of_it(tmp_path: Path, append: bool):  # noqa: FBT001
+def test_a_single_chunk_that_grows_beyond_a_batch_costs_all_of_it(
+    tmp_path: Path, *, append: bool
+) -> None:
     first = "one short line"
     with local(tmp_path, LARGE) as memory:
         reported(memory, first)
@@ -128,7 +136,7 @@ def test_a_single_chunk_that_grows_beyond_a_batch_costs_all_of_it(tmp_path: Path
 
 
 @SIZES
-def test_removing_costs_nothing(tmp_path: Path, limits: Limits):
+def test_removing_costs_nothing(tmp_path: Path, limits: Limits) -> None:
     with local(tmp_path, limits) as memory:
         reported(memory, BODY)
 
@@ -138,7 +146,7 @@ def test_removing_costs_nothing(tmp_path: Path, limits: Limits):
         assert memory.texts("alpha001") == []
 
 
-def test_a_call_with_one_new_document_has_no_signal(tmp_path: Path):
+def test_a_call_with_one_new_document_has_no_signal(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         memory.retain(note(BODY, "known"))
 
@@ -149,13 +157,13 @@ def test_a_call_with_one_new_document_has_no_signal(tmp_path: Path):
         assert again.processed_content_tokens == 0
 
 
-def test_nothing_to_retain_costs_nothing(tmp_path: Path):
+def test_nothing_to_retain_costs_nothing(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         assert memory.retain().processed_content_tokens == 0
         assert memory.take(talk()).processed_content_tokens == 0
 
 
-def test_an_addition_to_a_session_costs_itself_and_the_chunk_that_it_joins(tmp_path: Path):
+def test_an_addition_to_a_session_costs_itself_and_the_chunk_that_it_joins(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         half = paragraph("half")[:500]
         memory.take(talk(*[("user", paragraph(name)) for name in NAMES], ("user", half)))
@@ -167,7 +175,7 @@ def test_an_addition_to_a_session_costs_itself_and_the_chunk_that_it_joins(tmp_p
         assert memory.take(talk(("user", paragraph("next")), start=200)).chunks_extracted == 1
 
 
-def test_a_growing_session_is_extracted_less_than_twice(tmp_path: Path):
+def test_a_growing_session_is_extracted_less_than_twice(tmp_path: Path) -> None:
     extracted = appended = 0
     with local(tmp_path) as memory:
         for n in range(1000):
@@ -207,7 +215,7 @@ def retain_and_be_killed(folder: Path, text: str, at: str, update: str = "replac
     assert ended.returncode == -signal.SIGKILL
 
 
-def test_killed_before_the_first_batch_it_is_a_first_retain(tmp_path: Path):
+def test_killed_before_the_first_batch_it_is_a_first_retain(tmp_path: Path) -> None:
     retain_and_be_killed(tmp_path, BODY, "local.planned")
 
     with local(tmp_path, LARGE) as memory:
@@ -215,7 +223,7 @@ def test_killed_before_the_first_batch_it_is_a_first_retain(tmp_path: Path):
 
 
 @pytest.mark.parametrize("batches", [1, 2])
-def test_killed_between_batches_only_the_rest_is_extracted(tmp_path: Path, batches: int):
+def test_killed_between_batches_only_the_rest_is_extracted(tmp_path: Path, batches: int) -> None:
     retain_and_be_killed(tmp_path, BODY, f"local.batch:{batches}")
 
     with local(tmp_path, LARGE) as memory:
@@ -225,7 +233,7 @@ def test_killed_between_batches_only_the_rest_is_extracted(tmp_path: Path, batch
         assert len(memory.rows("SELECT id FROM local_document")) == 1
 
 
-def test_what_was_committed_is_not_written_again(tmp_path: Path):
+def test_what_was_committed_is_not_written_again(tmp_path: Path) -> None:
     retain_and_be_killed(tmp_path, BODY, "local.batch:2")
 
     with local(tmp_path, LARGE) as memory:
@@ -237,7 +245,7 @@ def test_what_was_committed_is_not_written_again(tmp_path: Path):
         assert memory.rows("SELECT id, start FROM local_passage ORDER BY id")[:4] == passages
 
 
-def test_killed_behind_the_last_batch_nothing_is_extracted(tmp_path: Path):
+def test_killed_behind_the_last_batch_nothing_is_extracted(tmp_path: Path) -> None:
     retain_and_be_killed(tmp_path, BODY, "local.batches_done")
 
     with local(tmp_path, LARGE) as memory:
@@ -245,7 +253,7 @@ def test_killed_behind_the_last_batch_nothing_is_extracted(tmp_path: Path):
         assert reported(memory, BODY) == 0
 
 
-def test_a_replacement_that_was_killed_goes_on(tmp_path: Path):
+def test_a_replacement_that_was_killed_goes_on(tmp_path: Path) -> None:
     edited = BODY.replace(paragraph("bravo"), paragraph("brave")).replace(
         paragraph("fox"), paragraph("fix")
     )
@@ -260,7 +268,7 @@ def test_a_replacement_that_was_killed_goes_on(tmp_path: Path):
         assert all(memory.texts(word) for word in ("fix001", "brave001", "alpha001"))
 
 
-def test_a_replacement_that_was_killed_gives_way_to_another_body(tmp_path: Path):
+def test_a_replacement_that_was_killed_gives_way_to_another_body(tmp_path: Path) -> None:
     edited = BODY.replace(paragraph("bravo"), paragraph("brave"))
     with local(tmp_path, LARGE) as memory:
         reported(memory, BODY)
@@ -274,7 +282,7 @@ def test_a_replacement_that_was_killed_gives_way_to_another_body(tmp_path: Path)
 
 
 @pytest.mark.parametrize("batches", [1, 2])
-def test_an_addition_that_was_killed_is_not_appended_twice(tmp_path: Path, batches: int):
+def test_an_addition_that_was_killed_is_not_appended_twice(tmp_path: Path, batches: int) -> None:
     tail = paragraphs(["tail", "tell", "till", "toll", "tull"])
     with local(tmp_path, LARGE) as memory:
         reported(memory, paragraphs(NAMES[:3]))
@@ -290,7 +298,7 @@ def test_an_addition_that_was_killed_is_not_appended_twice(tmp_path: Path, batch
         assert reported(memory, whole) == 0
 
 
-def test_an_addition_behind_a_killed_replacement_keeps_the_text_in_force(tmp_path: Path):
+def test_an_addition_behind_a_killed_replacement_keeps_the_text_in_force(tmp_path: Path) -> None:
     with local(tmp_path, LARGE) as memory:
         reported(memory, BODY)
     edited = BODY.replace(paragraph("echo"), paragraph("etude"))

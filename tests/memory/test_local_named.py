@@ -33,7 +33,7 @@ def whole_text(memory: Local, name: str = "note") -> str:
 @given(CHANGES)
 def test_a_document_is_what_was_written_to_it_and_is_found_by_its_words(
     changes: list[tuple[bool, str]],
-):
+) -> None:
     expected = ""
     with tempfile.TemporaryDirectory() as folder, local(Path(folder), TINY) as memory:
         for append, body in changes:
@@ -51,7 +51,7 @@ def test_a_document_is_what_was_written_to_it_and_is_found_by_its_words(
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(BODIES, BODIES)
-def test_in_one_transaction_or_in_many_the_rows_are_the_same(first: str, second: str):
+def test_in_one_transaction_or_in_many_the_rows_are_the_same(first: str, second: str) -> None:
     sql = (
         "SELECT c.start, c.hash FROM local_chunk c ORDER BY c.start",
         "SELECT start, chars, role FROM local_passage ORDER BY start",
@@ -69,7 +69,7 @@ def test_in_one_transaction_or_in_many_the_rows_are_the_same(first: str, second:
     assert seen[0] == seen[1]
 
 
-def test_messages_in_a_named_document_keep_their_speakers(tmp_path: Path):
+def test_messages_in_a_named_document_keep_their_speakers(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         memory.retain(note(talk(("user", "a walrus"), ("assistant", "an answer")).content))
         memory.retain(note('{"role":"user","text":"one penguin"}', "lines"))
@@ -82,7 +82,7 @@ def test_messages_in_a_named_document_keep_their_speakers(tmp_path: Path):
         }
 
 
-def test_several_items_for_one_document_are_one_pass(tmp_path: Path):
+def test_several_items_for_one_document_are_one_pass(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         result = memory.retain(
             note("gone", append=True), note("one"), note("two", append=True), note("x", "other")
@@ -93,7 +93,7 @@ def test_several_items_for_one_document_are_one_pass(tmp_path: Path):
         assert (result.chunks, result.chunks_extracted) == (2, 2)
 
 
-def test_text_that_cannot_be_stored_is_mended(tmp_path: Path):
+def test_text_that_cannot_be_stored_is_mended(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         memory.retain(note("nul \0 and half \ud800 a pair"))
 
@@ -104,7 +104,7 @@ def test_text_that_cannot_be_stored_is_mended(tmp_path: Path):
 @pytest.mark.parametrize("append", [True, False], ids=["append", "replace"])
 def test_an_execution_that_another_one_overtakes_is_told(
     tmp_path: Path, *, append: bool, begun: int
-):
+) -> None:
     body = "\n".join(f"line {n} with words" for n in range(40))
     with local(tmp_path, TINY) as memory:
         memory.retain(note("the first words"))
@@ -120,7 +120,7 @@ def test_an_execution_that_another_one_overtakes_is_told(
         assert memory.is_sound()
 
 
-def test_forgetting_a_named_document_leaves_the_others(tmp_path: Path):
+def test_forgetting_a_named_document_leaves_the_others(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         memory.retain(note("the walrus", "a"), note("a walrus", "b"))
 
@@ -130,7 +130,7 @@ def test_forgetting_a_named_document_leaves_the_others(tmp_path: Path):
 
 
 @pytest.mark.parametrize("update", ["append", "replace"])
-def test_an_empty_body_is_an_empty_document(tmp_path: Path, update: str):
+def test_an_empty_body_is_an_empty_document(tmp_path: Path, update: str) -> None:
     with local(tmp_path) as memory:
         memory.retain(note("", append=update == "append"))
         memory.retain(note("now words", append=True))

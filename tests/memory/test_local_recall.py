@@ -1,5 +1,6 @@
 """Recall: what an agent is reminded of, and when it is better not reminded of anything."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from retaind.memory.port import Filters
 
 
 @pytest.fixture(name="memory")
-def _memory(tmp_path: Path):
+def _memory(tmp_path: Path) -> Iterator[Local]:
     with local(tmp_path) as opened:
         yield opened
 
@@ -27,7 +28,7 @@ def chatter(memory: Local, count: int = 30) -> None:
         )
 
 
-def test_a_hit_comes_with_what_was_said_before_and_after(memory: Local):
+def test_a_hit_comes_with_what_was_said_before_and_after(memory: Local) -> None:
     memory.take(
         talk(
             ("user", "which port does the gateway use"),
@@ -44,7 +45,7 @@ def test_a_hit_comes_with_what_was_said_before_and_after(memory: Local):
     )
 
 
-def test_a_neighbour_is_found_across_the_edge_of_a_document(tmp_path: Path):
+def test_a_neighbour_is_found_across_the_edge_of_a_document(tmp_path: Path) -> None:
     with local(tmp_path, Limits(batch_tokens=300)) as memory:
         memory.take(talk(("user", paragraph("filler")), ("user", "the question before")))
         memory.take(talk(("assistant", "answer: walrus " + paragraph("more")), start=100))
@@ -53,7 +54,7 @@ def test_a_neighbour_is_found_across_the_edge_of_a_document(tmp_path: Path):
         assert "the question before" in memory.recall("walrus").results[0].text
 
 
-def test_tool_calls_are_no_neighbours(memory: Local):
+def test_tool_calls_are_no_neighbours(memory: Local) -> None:
     memory.take(
         talk(
             ("user", "where is the walrus defined"),
@@ -67,7 +68,7 @@ def test_tool_calls_are_no_neighbours(memory: Local):
     assert text == "user: where is the walrus defined\nassistant: in the animal module"
 
 
-def test_no_message_is_shown_twice(memory: Local):
+def test_no_message_is_shown_twice(memory: Local) -> None:
     memory.take(
         talk(
             ("user", "walrus one"),
@@ -82,7 +83,7 @@ def test_no_message_is_shown_twice(memory: Local):
     assert all(block.count(f"walrus {n}") == 1 for n in ("one", "two", "three", "four"))
 
 
-def test_a_question_is_looked_up_by_its_telling_words(memory: Local):
+def test_a_question_is_looked_up_by_its_telling_words(memory: Local) -> None:
     chatter(memory)
     memory.take(talk(("user", "Caroline went to the support group on Tuesday")))
 
@@ -90,7 +91,7 @@ def test_a_question_is_looked_up_by_its_telling_words(memory: Local):
     assert "on Tuesday" in found.results[0].text
 
 
-def test_rare_words_tell_more_than_common_ones(memory: Local):
+def test_rare_words_tell_more_than_common_ones(memory: Local) -> None:
     chatter(memory)
     memory.take(talk(("user", "the zeppelin module is slow")))
 
@@ -107,13 +108,13 @@ def test_rare_words_tell_more_than_common_ones(memory: Local):
         "how do I bake sourdough bread with rye in a module",
     ],
 )
-def test_noise_reminds_of_nothing(memory: Local, prompt: str):
+def test_noise_reminds_of_nothing(memory: Local, prompt: str) -> None:
     chatter(memory)
 
     assert memory.recall(prompt)[:2] == ((), "")
 
 
-def test_of_what_tells_as_much_the_newer_comes_first(memory: Local):
+def test_of_what_tells_as_much_the_newer_comes_first(memory: Local) -> None:
     for session, day in (("old", "2025-01-01"), ("new", "2026-08-20"), ("older", "2024-01-01")):
         memory.take(talk(("user", f"the {session} walrus rule"), session=session, timestamp=day))
 
@@ -121,7 +122,7 @@ def test_of_what_tells_as_much_the_newer_comes_first(memory: Local):
     assert [one.session_id for one in found] == ["new", "old", "older"]
 
 
-def test_results_are_those_of_the_block_in_its_order(memory: Local):
+def test_results_are_those_of_the_block_in_its_order(memory: Local) -> None:
     for n in range(12):
         memory.take(talk(("user", f"walrus {n} " + paragraph(f"w{n}x")), session=f"s{n}"))
 
@@ -136,7 +137,7 @@ def test_results_are_those_of_the_block_in_its_order(memory: Local):
     assert all("walrus" in one.text for one in found.results)
 
 
-def test_no_limit_shows_everything_and_a_limit_so_many(memory: Local):
+def test_no_limit_shows_everything_and_a_limit_so_many(memory: Local) -> None:
     for n in range(12):
         memory.take(talk(("user", f"walrus {n} " + paragraph(f"w{n}x")), session=f"s{n}"))
 
@@ -145,7 +146,7 @@ def test_no_limit_shows_everything_and_a_limit_so_many(memory: Local):
     assert len(memory.recall("walrus", limit=3).results) == 3
 
 
-def test_a_long_message_is_shown_around_the_words(memory: Local):
+def test_a_long_message_is_shown_around_the_words(memory: Local) -> None:
     said = paragraph("before", 60) + " the walrus sleeps " + paragraph("after", 50)
     memory.take(talk(("user", said)))
 
@@ -154,7 +155,7 @@ def test_a_long_message_is_shown_around_the_words(memory: Local):
     assert len(found.block) <= 800
 
 
-def test_the_asking_session_is_left_out(memory: Local):
+def test_the_asking_session_is_left_out(memory: Local) -> None:
     memory.take(talk(("user", "the walrus sings"), session="asking"))
     memory.take(talk(("user", "the walrus dances"), session="other"))
 
@@ -162,14 +163,14 @@ def test_the_asking_session_is_left_out(memory: Local):
     assert [one.session_id for one in found.results] == ["other"]
 
 
-def test_a_small_memory_reminds_too(memory: Local):
+def test_a_small_memory_reminds_too(memory: Local) -> None:
     memory.take(talk(("user", "we deploy from the release branch")))
 
     assert memory.recall("which branch do we deploy from?").results
     assert memory.recall("wie wird deployt? branch?").results
 
 
-def test_a_bullet_names_date_and_project(memory: Local):
+def test_a_bullet_names_date_and_project(memory: Local) -> None:
     memory.take(talk(("user", "the walrus"), timestamp="2026-08-20T10:00:00Z"))
     memory.retain(note("a walrus noted"))
 
@@ -179,7 +180,7 @@ def test_a_bullet_names_date_and_project(memory: Local):
     assert "Current time - 2026-08-29" in block
 
 
-def test_a_script_without_spaces_is_recalled(memory: Local):
+def test_a_script_without_spaces_is_recalled(memory: Local) -> None:
     chatter(memory)
     memory.take(talk(("user", "全文検索のテストを書く")))
 

@@ -1,5 +1,6 @@
 """Search: what people type finds what was said, and shows it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,18 @@ from retaind.memory.port import Filters
 
 
 @pytest.fixture(name="memory")
-def _memory(tmp_path: Path):
+def _memory(tmp_path: Path) -> Iterator[Local]:
     with local(tmp_path) as opened:
         yield opened
 
 
-def test_all_words_must_be_in_one_message(memory: Local):
+def test_all_words_must_be_in_one_message(memory: Local) -> None:
     memory.take(talk(("user", "the parser drops lines"), ("assistant", "the parser is fine")))
 
     assert memory.texts("parser lines") == ["the parser drops lines"]
 
 
-def test_where_nothing_has_all_words_any_of_them_counts(memory: Local):
+def test_where_nothing_has_all_words_any_of_them_counts(memory: Local) -> None:
     memory.take(talk(("user", "the parser drops lines"), ("assistant", "a tailer reads")))
 
     assert set(memory.texts("parser tailer")) == {"the parser drops lines", "a tailer reads"}
@@ -35,13 +36,13 @@ def test_where_nothing_has_all_words_any_of_them_counts(memory: Local):
     "query",
     ["", " ", '"', "***", "a AND", "NOT", "()", 'x" OR "y', "\0", "col:umn", "^", "-", "';--"],
 )
-def test_punctuation_is_no_error(memory: Local, query: str):
+def test_punctuation_is_no_error(memory: Local, query: str) -> None:
     memory.take(talk(("user", "plain words")))
 
     assert memory.search(query) == []
 
 
-def test_phrases_prefixes_stems_and_diacritics_are_understood(memory: Local):
+def test_phrases_prefixes_stems_and_diacritics_are_understood(memory: Local) -> None:
     memory.take(talk(("user", "Café tailing the files"), ("user", "files the tailing")))
 
     assert memory.texts('"tailing the files"') == ["Café tailing the files"]
@@ -49,14 +50,14 @@ def test_phrases_prefixes_stems_and_diacritics_are_understood(memory: Local):
     assert len(memory.texts("tailed file")) == 2
 
 
-def test_identifiers_and_scripts_without_spaces_are_found_by_their_parts(memory: Local):
+def test_identifiers_and_scripts_without_spaces_are_found_by_their_parts(memory: Local) -> None:
     memory.take(talk(("user", "call parseHttpResponse"), ("user", "全文検索のテスト")))
 
     assert memory.texts("response") == ["call parseHttpResponse"]
     assert memory.texts("検索") == ["全文検索のテスト"]
 
 
-def test_a_snippet_shows_the_words_in_their_place(memory: Local):
+def test_a_snippet_shows_the_words_in_their_place(memory: Local) -> None:
     said = (
         "filler words " * 40
         + "the tailers wait here for 全文検索 and parseHttp "
@@ -74,7 +75,7 @@ def test_a_snippet_shows_the_words_in_their_place(memory: Local):
     assert "«parseHttp»" in memory.search("parsehttp")[0].snippet
 
 
-def test_the_marks_are_the_callers_choice(memory: Local):
+def test_the_marks_are_the_callers_choice(memory: Local) -> None:
     memory.take(talk(("user", "one\ntwo  three")))
 
     shown = search(memory.reader, '"two three"', 5, Filters(), marks=("<b>", "</b>"))
@@ -82,7 +83,7 @@ def test_the_marks_are_the_callers_choice(memory: Local):
     assert shown[0].text == "one\ntwo  three"
 
 
-def test_a_result_says_who_said_it_where_and_when(memory: Local):
+def test_a_result_says_who_said_it_where_and_when(memory: Local) -> None:
     memory.take(talk(("assistant", "the walrus"), timestamp="2026-08-01T12:00:00+02:00"))
 
     found = memory.search("walrus")[0]
@@ -112,11 +113,17 @@ def test_a_result_says_who_said_it_where_and_when(memory: Local):
         (Filters(hosts=("codex", "claude_code"), roles=("user",), since="2026-08-02"), {"c"}),
     ],
 )
-def test_filters_narrow(memory: Local, filters: Filters, sessions: set[str]):
+def test_filters_narrow(memory: Local, filters: Filters, sessions: set[str]) -> None:
     memory.take(talk(("user", "walrus"), session="a", timestamp="2026-08-01T10:00:00Z"))
-    more = {"host": "codex", "project": "other", "cwd": "/srv/other"}
     memory.take(
-        talk(("assistant", "walrus"), session="b", timestamp="2026-08-02T10:00:00Z", **more)
+        talk(
+            ("assistant", "walrus"),
+            session="b",
+            timestamp="2026-08-02T10:00:00Z",
+            host="codex",
+            project="other",
+            cwd="/srv/other",
+        )
     )
     memory.take(
         talk(("user", "walrus"), session="c", timestamp="2026-08-03T10:00:00Z", kind="subagent")
@@ -125,14 +132,14 @@ def test_filters_narrow(memory: Local, filters: Filters, sessions: set[str]):
     assert {one.session_id for one in memory.search("walrus", filters=filters)} == sessions
 
 
-def test_a_bound_that_is_no_time_is_the_users_error(memory: Local):
+def test_a_bound_that_is_no_time_is_the_users_error(memory: Local) -> None:
     memory.take(talk(("user", "walrus")))
 
     with pytest.raises(UsageError, match="yesterday"):
         memory.search("walrus", filters=Filters(since="yesterday"))
 
 
-def test_the_better_match_comes_first_and_of_equals_the_newer(memory: Local):
+def test_the_better_match_comes_first_and_of_equals_the_newer(memory: Local) -> None:
     for session, day in (("new", 3), ("newest", 9), ("old", 1)):
         memory.take(talk(("user", "the walrus"), session=session, timestamp=f"2026-08-0{day}"))
     memory.take(talk(("user", "walrus walrus walrus"), session="best", timestamp="2026-07-01"))
@@ -145,28 +152,28 @@ def test_the_better_match_comes_first_and_of_equals_the_newer(memory: Local):
     assert [one.session_id for one in memory.search("walrus", limit=2)] == ["best", "newest"]
 
 
-def test_a_limit_of_nothing_is_no_limit(memory: Local):
+def test_a_limit_of_nothing_is_no_limit(memory: Local) -> None:
     for n in range(60):
         memory.take(talk(("user", f"walrus {n}"), session=f"s{n}"))
 
     assert len(memory.search("walrus", limit=0)) == len(memory.search("walrus", limit=-1)) == 60
 
 
-def test_a_named_document_is_found_too(memory: Local):
+def test_a_named_document_is_found_too(memory: Local) -> None:
     memory.retain(note("notes about the walrus"))
 
     found = memory.search("walrus")[0]
     assert (found.kind, found.role, found.text) == ("manual", None, "notes about the walrus")
 
 
-def test_markers_of_the_form_are_neither_shown_nor_searched(memory: Local):
+def test_markers_of_the_form_are_neither_shown_nor_searched(memory: Local) -> None:
     memory.take(talk(("user", "the walrus")))
 
     assert memory.texts("walrus") == ["the walrus"]
     assert memory.texts("role") == memory.texts("end") == []
 
 
-def test_search_reads_with_the_daemon_stopped(tmp_path: Path):
+def test_search_reads_with_the_daemon_stopped(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         memory.take(talk(("user", "the walrus")))
     reader = open_readonly(tmp_path / "retaind.db")
@@ -175,7 +182,7 @@ def test_search_reads_with_the_daemon_stopped(tmp_path: Path):
     reader.close()
 
 
-def test_a_stream_that_is_erased_leaves_no_word_behind(tmp_path: Path):
+def test_a_stream_that_is_erased_leaves_no_word_behind(tmp_path: Path) -> None:
     with local(tmp_path) as memory:
         memory.take(talk(("user", "the walrusword parseWalrus"), ("user", "セイウチ")))
         memory.take(talk(("user", "the penguin"), session="s2"))
@@ -191,7 +198,7 @@ def test_a_stream_that_is_erased_leaves_no_word_behind(tmp_path: Path):
         assert not any(b"walrusword" in bytes(row[0]) for row in blocks)  # type: ignore[call-overload]
 
 
-def test_a_composed_query_is_a_question_like_any_other(memory: Local):
+def test_a_composed_query_is_a_question_like_any_other(memory: Local) -> None:
     memory.take(talk(("user", "the walrus sings")))
     query = compose_query("does it sing?", [("user", "about the walrus")], 800)
 

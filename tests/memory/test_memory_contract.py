@@ -54,7 +54,7 @@ def own_row_and_fail(connection: sqlite3.Connection) -> None:
     raise RuntimeError("the caller's own")
 
 
-def test_what_is_retained_is_recalled(kept: Kept):
+def test_what_is_retained_is_recalled(kept: Kept) -> None:
     async def work() -> None:
         await kept.memory.retain([talk(("user", "the walrus sings"), ("assistant", "it does"))])
 
@@ -66,7 +66,7 @@ def test_what_is_retained_is_recalled(kept: Kept):
     run(work)
 
 
-def test_the_callers_rows_are_written_with_the_items(kept: Kept):
+def test_the_callers_rows_are_written_with_the_items(kept: Kept) -> None:
     async def work() -> None:
         await kept.memory.retain([talk(("user", "the walrus"))], commit=own_row)
 
@@ -75,7 +75,7 @@ def test_the_callers_rows_are_written_with_the_items(kept: Kept):
     run(work)
 
 
-def test_when_the_caller_fails_nothing_has_happened(kept: Kept):
+def test_when_the_caller_fails_nothing_has_happened(kept: Kept) -> None:
     async def work() -> None:
         with pytest.raises(RuntimeError):
             await kept.memory.retain([talk(("user", "the walrus"))], commit=own_row_and_fail)
@@ -87,7 +87,7 @@ def test_when_the_caller_fails_nothing_has_happened(kept: Kept):
     run(work)
 
 
-def test_the_result_names_the_documents_and_an_execution_of_its_own(kept: Kept):
+def test_the_result_names_the_documents_and_an_execution_of_its_own(kept: Kept) -> None:
     async def work() -> None:
         first = await kept.memory.retain([talk(("user", "one"))])
         second = await kept.memory.retain([note("two", "mine")])
@@ -102,7 +102,7 @@ def test_the_result_names_the_documents_and_an_execution_of_its_own(kept: Kept):
     run(work)
 
 
-def test_a_document_sent_again_is_replaced(kept: Kept):
+def test_a_document_sent_again_is_replaced(kept: Kept) -> None:
     async def work() -> None:
         await kept.memory.retain([note("the walrus sings", "mine")])
         await kept.memory.retain([note("the penguin sings", "mine")])
@@ -113,7 +113,7 @@ def test_a_document_sent_again_is_replaced(kept: Kept):
     run(work)
 
 
-def test_the_asking_session_is_not_recalled(kept: Kept):
+def test_the_asking_session_is_not_recalled(kept: Kept) -> None:
     async def work() -> None:
         await kept.memory.retain([talk(("user", "the walrus sings"), session="asking")])
         await kept.memory.retain([talk(("user", "the walrus dances"), session="other")])
@@ -125,7 +125,7 @@ def test_the_asking_session_is_not_recalled(kept: Kept):
     run(work)
 
 
-def test_filters_and_the_limit_narrow_a_recall(kept: Kept):
+def test_filters_and_the_limit_narrow_a_recall(kept: Kept) -> None:
     async def work() -> None:
         for session in ("a", "b", "c"):
             await kept.memory.retain([talk(("user", f"walrus {session}"), session=session)])
@@ -140,7 +140,7 @@ def test_filters_and_the_limit_narrow_a_recall(kept: Kept):
     run(work)
 
 
-def test_what_is_forgotten_is_gone(kept: Kept):
+def test_what_is_forgotten_is_gone(kept: Kept) -> None:
     async def work() -> None:
         result = await kept.memory.retain([talk(("user", "the walrus"))])
         await kept.memory.retain([talk(("user", "the penguin"), session="s2")])
@@ -153,7 +153,7 @@ def test_what_is_forgotten_is_gone(kept: Kept):
     run(work)
 
 
-def test_coverage_is_the_bytes_held_merged_where_they_touch(kept: Kept):
+def test_coverage_is_the_bytes_held_merged_where_they_touch(kept: Kept) -> None:
     async def work() -> None:
         for start in (0, 100, 500):
             await kept.memory.retain([talk(("user", f"at {start}"), start=start)])
@@ -164,7 +164,7 @@ def test_coverage_is_the_bytes_held_merged_where_they_touch(kept: Kept):
     run(work)
 
 
-def test_the_state_counts_what_there_is(kept: Kept):
+def test_the_state_counts_what_there_is(kept: Kept) -> None:
     async def work() -> None:
         await kept.memory.retain([note("one", "a"), note("two", "b")])
 

@@ -1,1 +1,1 @@
-"""The pure core: bytes, records, messages, plans and texts. No input or output, no clock, no log, no await."""
+"""The pure core: bytes, records, messages, plans, texts. No input or output, clock, log or await."""

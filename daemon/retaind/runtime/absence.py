@@ -21,8 +21,9 @@ async def note_absent(
 ) -> bool:
     """Count the clean scans that missed a file; the second one, and a look, make it gone.
 
-    One whose path another stream has taken is gone at once. `absorb` takes what is read of such files through descriptors that are still held. Says whether a
-    file was missed for the first time, so that another scan should follow.
+    One whose path another stream has taken is gone at once. `absorb` takes what is read of such files
+    through descriptors that are still held. Says whether a file was missed for the first time, so that
+    another scan should follow.
     """
     first, again = _missed(capture, run)
     gone = await anyio.to_thread.run_sync(_without_file, capture.index, again) if again else []
