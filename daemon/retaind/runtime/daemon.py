@@ -30,7 +30,6 @@ from retaind.runtime.pruning import Pruner
 from retaind.runtime.quarantine import mark_suspect, open_database
 from retaind.runtime.wiring import Parts, wire
 
-
 _HEARTBEAT_S: Final = 20.0
 _TIDY_S: Final = 60.0
 _TRIM_BYTES: Final = 4 << 20

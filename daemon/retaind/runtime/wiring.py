@@ -19,7 +19,6 @@ from retaind.runtime.answers import Answers
 from retaind.runtime.capture import Capture
 from retaind.runtime.engine import Engine
 from retaind.runtime.events import Events
-from retaind.runtime.extraction import Extraction
 from retaind.runtime.local import local_limits, open_extraction
 from retaind.runtime.loop import Loop
 from retaind.runtime.nudges import Nudges
@@ -37,6 +36,7 @@ from retaind.runtime.watched import Roots
 from retaind.runtime.window import Retention
 
 if TYPE_CHECKING:
+    from retaind.runtime.extraction import Extraction
     from retaind.runtime.remote import Remote
 
 
@@ -65,7 +65,7 @@ class _Memories:
     queue: Queue
     retainer: Retainer
     every: Retainers
-    extraction: Extraction | None
+    extraction: "Extraction | None"
     remote: "Remote | None"
 
 
