@@ -3,10 +3,7 @@
 The vault, the memories and the runtime are handed a `Database` or a connection; none opens the file itself.
 """
 
-import os
-import shutil
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from retaind import schema
 from retaind.errors import DiskFull, StateDamaged, StateError, StateTooNew, StateUnwritable
 from retaind.failpoint import reach
+from retaind.schema.migrating import migrate, versions
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
@@ -54,7 +52,7 @@ class Database:
             _refuse_newer(path)
             writer = _connect_writer(path)
             try:
-                _migrate(writer, path)
+                migrate(writer, path)
             except BaseException:
                 writer.close()
                 raise
@@ -199,7 +197,7 @@ def _refuse_newer(path: Path) -> None:
     connection = open_readonly(path)
     try:
         tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migration'")
-        found = max(_versions(connection), default=0) if tables.fetchone() else 0
+        found = max(versions(connection), default=0) if tables.fetchone() else 0
     finally:
         connection.close()
     newest = schema.migrations()[-1].version
@@ -209,76 +207,6 @@ def _refuse_newer(path: Path) -> None:
             why=f"its schema is version {found}, this retaind knows {newest}",
             fix="upgrade retaind, or set RETAIND_STATE_DIR to another folder",
         )
-
-
-def _versions(connection: Connection) -> set[int]:
-    return {row[0] for row in connection.execute("SELECT version FROM migration").fetchall()}
-
-
-def _migrate(connection: Connection, path: Path) -> None:
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS migration"
-        " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied REAL NOT NULL)"
-    )
-    done = _versions(connection)
-    missing = [step for step in schema.migrations() if step.version not in done]
-    if done and missing:
-        _back_up(connection, path, max(done))
-    for step in missing:
-        _apply(connection, step)
-
-
-def _back_up(connection: Connection, path: Path, version: int) -> None:
-    copy = path.with_name(f"{path.stem}.before-v{version + 1}.db")
-    partial = copy.with_suffix(".partial")
-    partial.unlink(missing_ok=True)
-    needed = path.stat().st_size
-    if shutil.disk_usage(path.parent).free < needed * 2:
-        raise DiskFull(
-            "no room for the copy that is taken before the database is migrated",
-            why=f"{needed} bytes are needed in {path.parent}",
-            fix="free some space and start again",
-        )
-    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    target = sqlite3.connect(partial)
-    try:
-        connection.backup(target)
-    finally:
-        target.close()
-    reach("db.copied")
-    partial.replace(copy)
-
-
-def _apply(connection: Connection, step: schema.Migration) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for statement in _statements(step.sql):
-            connection.execute(statement)
-        connection.execute(
-            "INSERT INTO migration (version, name, applied) VALUES (?, ?, ?)",
-            (step.version, step.name, time.time()),
-        )
-        reach("db.migrate")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    reach("db.migrated")
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Split a script; `executescript` would commit in the middle."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
-    if pending.strip() and not all(
-        part.lstrip().startswith("--") for part in pending.splitlines() if part.strip()
-    ):
-        yield pending
 
 
 @contextmanager

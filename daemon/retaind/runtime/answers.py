@@ -1,8 +1,6 @@
 """What the running daemon answers on its control socket."""
 
 import os
-import resource
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +16,7 @@ from retaind.errors import ConfigError, NotFound, RetentionError, UsageError
 from retaind.memory.local import LocalMemory, search
 from retaind.memory.port import Filters
 from retaind.paths import Paths
-from retaind.runtime import recalling, report
+from retaind.runtime import metrics, recalling, report
 from retaind.runtime.controls import (
     BackfillRequest,
     Facts,
@@ -156,27 +154,8 @@ class Answers:
     async def metrics(self) -> str:
         """Answer Prometheus text; no label names a file."""
         sums = await self.database.read(lambda c: report.summary(c, self._memories()))
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        unit = 1 if sys.platform == "darwin" else 1024
-        values: dict[str, float] = {
-            "process_start_time_seconds": self.started,
-            "process_cpu_seconds_total": usage.ru_utime + usage.ru_stime,
-            "process_max_resident_memory_bytes": usage.ru_maxrss * unit,
-            "retaind_sessions": sums["sessions"],
-            "retaind_captured_bytes": sums["captured_bytes"],
-            "retaind_pending_bytes": sums["pending_bytes"],
-            "retaind_scans_total": self.engine.scans,
-            "retaind_held_descriptors": len(self.engine.capture.held),
-            "retaind_failing_sessions": len(self.retainer.failing),
-            "retaind_last_commit_age_seconds": time.monotonic() - self.engine.last_commit,
-        }
-        lines = [f"{name} {value:g}" for name, value in values.items()]
-        lines += [
-            f'retaind_oddities_total{{kind="{kind}"}} {count}'
-            for kind, count in sorted(self.engine.oddities().items())
-        ]
-        lines += await self.database.read(processed)
-        return "\n".join(lines) + "\n"
+        lines = metrics.lines(sums, self.engine, len(self.retainer.failing), self.started)
+        return "\n".join([*lines, *await self.database.read(processed)]) + "\n"
 
     async def sessions(self) -> Sequence[Facts]:
         """Answer as `sessions --json`."""

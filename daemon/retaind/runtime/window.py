@@ -80,22 +80,27 @@ def retain_window(
     texts = [render(draft, retention.policy) for draft in made.documents]
     if texts and not parsed.is_held:
         _take(connection, retention, stream, pending.generation_id, made.documents, texts)
-    redacted = _summed(text.redacted for text in texts)
-    lossy = sum(one.lossy and one.fate is Fate.CONVERSATION for one in parsed.records)
-    moved = cursor.moved(
-        made.offset,
-        made.carry.encode(),
-        made.counts,
-        redacted,
-        lossy,
-        completed=parsed.is_held or retention.outbox is None,
-    )
+    moved = _moved(cursor, made, parsed, texts, completed=retention.outbox is None)
     _store(connection, retention, pending, moved, host.parser_version)
     cursors.own(connection, retention.memory, made.keys, pending.generation_id)
     if retention.moved is not None:
         retention.moved(connection, stream.public_id, stream.n, made.offset)
     reach("retain.planned")
     return Outcome(pending, gathered, made.offset, retained=bool(made.documents))
+
+
+def _moved(
+    cursor: Cursor, made: Plan, parsed: Parsed, texts: Sequence[Rendered], *, completed: bool
+) -> Cursor:
+    """Return the cursor behind a planned window, with what it adds to the counts."""
+    return cursor.moved(
+        made.offset,
+        made.carry.encode(),
+        made.counts,
+        _summed(text.redacted for text in texts),
+        sum(one.lossy and one.fate is Fate.CONVERSATION for one in parsed.records),
+        completed=parsed.is_held or completed,
+    )
 
 
 def _take(
