@@ -80,6 +80,7 @@ def test_facts_are_found_by_words_that_nobody_said_and_lead_to_their_session(
     assert "look into finding-basalt" in block
     assert set(model[0].keys) == {"Bearer sesame"}
     assert {one["model"] for one in model[0].requests} == {"small"}
+    assert all(text.startswith("Context: claude-code\n\n") for text in model[0].excerpts())
 
 
 def test_only_redacted_text_is_sent(place: Home, model: tuple[Chat, str]) -> None:

@@ -118,7 +118,7 @@ class Extraction:
 
     async def _work(self, chunk: Waiting) -> None:
         try:
-            found = await self._endpoint.extract(chunk.text)
+            found = await self._endpoint.extract(chunk.text, chunk.context)
             reach("extract.answered")
             await self._complete(chunk, found)
         except Unavailable as error:

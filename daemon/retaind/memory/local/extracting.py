@@ -15,7 +15,7 @@ from retaind.memory.local.frames import Place
 from retaind.memory.port import RetainResult
 
 _WAITING: Final = (
-    "SELECT c.document_id, c.start, c.hash, d.name, d.chars, s.session_id,"
+    "SELECT c.document_id, c.start, c.hash, d.name, d.context, d.chars, s.session_id,"
     " (SELECT min(f.start) FROM local_chunk f WHERE f.document_id = c.document_id AND f.start > c.start)"
     " AS next FROM local_chunk c JOIN local_document d ON d.id = c.document_id"
     " JOIN local_source s ON s.id = d.source_id"
@@ -27,12 +27,13 @@ Key = tuple[int, int, bytes]
 
 
 class Waiting(NamedTuple):
-    """A chunk to be extracted: where it is, what it is from, and its text."""
+    """A chunk to be extracted: where it is, what it is from, its context and its text."""
 
     document_id: int
     start: int
     hash: bytes
     name: str
+    context: str
     session_id: str
     text: str
 
@@ -52,12 +53,12 @@ def waiting(
     """
     rows = connection.execute(_WAITING, (settled_by, most + len(leave_out))).fetchall()
     found: list[Waiting] = []
-    for document_id, start, hash_, name, chars, session_id, following in rows:
+    for document_id, start, hash_, name, context, chars, session_id, following in rows:
         if (document_id, start, hash_) in leave_out or len(found) == most:
             continue
         end = chars if following is None else following
         text = frames.read(connection, Place(document_id, start, end - start))
-        found.append(Waiting(document_id, start, hash_, name, session_id, text))
+        found.append(Waiting(document_id, start, hash_, name, context, session_id, text))
     return found
 
 

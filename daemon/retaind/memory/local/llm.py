@@ -85,17 +85,18 @@ class Endpoint:
         self._connections = connections
         self._http: httpx.AsyncClient | None = None
 
-    async def extract(self, text: str) -> Extracted:
-        """Return what is in a text, of which secrets are taken out before it is sent.
+    async def extract(self, text: str, context: str = "") -> Extracted:
+        """Return what is in a text; secrets are taken out of all that is sent. `context` says what it is of.
 
         Raises Unavailable, and MemoryRefused for a text that will never be taken.
         """
+        asked = f"Context: {context}\n\n{text}" if context else text
         body = {
             "model": self._model,
             "temperature": 0,
             "messages": [
                 {"role": "system", "content": _TASK},
-                {"role": "user", "content": redact(text).text},
+                {"role": "user", "content": redact(asked).text},
             ],
         }
         return _read(await self._post(json.dumps(body).encode()))
