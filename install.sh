@@ -543,6 +543,11 @@ refresh() { # the same version again: mend what is not as it should be, and chan
 uninstall() {
     guard_root
     read_manifest
+    if [ -x "$share/current/bin/python" ] && hooks_are_installed; then
+        act "take retaind's hooks out of the agents' settings" remove_hooks ||
+            warn "retaind's hooks are still in the agents' settings" "they could not be taken out" \
+                "remove what names retaind from ~/.claude/settings.json"
+    fi
     act "stop retaind, and let it flush" stop_all
     act "remove $unit" remove_unit
     if [ "$was_lingering" = true ]; then
@@ -564,6 +569,17 @@ uninstall() {
     else
         say "retaind is removed. What it kept is still in $state"
     fi
+}
+
+hooks_are_installed() {
+    for folder in "${CLAUDE_CONFIG_DIR:-$HOME/.claude}" "$HOME"/.claude*; do
+        grep -q 'retaind' "$folder/settings.json" 2>/dev/null && return 0
+    done
+    return 1
+}
+
+remove_hooks() {
+    "$share/current/bin/python" -I -m retaind hooks uninstall >/dev/null 2>&1
 }
 
 read_manifest() {
