@@ -16,7 +16,7 @@ from retaind.errors import ConfigError, NotFound, RetentionError, UsageError
 from retaind.memory.local import LocalMemory, search
 from retaind.memory.port import Filters
 from retaind.paths import Paths
-from retaind.runtime import metrics, recalling, report
+from retaind.runtime import looks, metrics, recalling, report
 from retaind.runtime.controls import (
     BackfillRequest,
     Facts,
@@ -83,8 +83,8 @@ class Answers:
             "state": "degraded" if self._troubles() else "running",
             "started_at": report.timestamp(self.started),
             **sums,
-            "import": self._import(),
-            "watch": self._watch(),
+            "import": looks.importing(self.engine, self.retainer.queue.bytes()),
+            "watch": looks.watching(self.settings.watch.mode, self.watcher, self.engine),
             "oddities": dict(self.engine.oddities()),
             "failing": len(self.retainer.failing),
             "quarantined": str(self.quarantined) if self.quarantined else None,
@@ -107,30 +107,6 @@ class Answers:
         remote = None if self.remote is None else self.remote.to.memory
         return switched_on(self.settings, remote)
 
-    def _import(self) -> Facts | None:
-        progress = self.engine.import_progress()
-        if progress is None:
-            return None
-        done, total = progress
-        return {
-            "files_done": done,
-            "files_total": total,
-            "pending_bytes": self.retainer.queue.bytes(),
-        }
-
-    def _watch(self) -> Facts:
-        watcher, scan = self.watcher, self.engine.last_scan
-        return {
-            "mode": self.settings.watch.mode,
-            "state": watcher.state if watcher is not None else "scanning",
-            "trouble": (watcher.trouble if watcher is not None else "") or None,
-            "scans": self.engine.scans,
-            "roots": [
-                {"path": os.fsdecode(path), "state": state}
-                for path, state in (scan.roots if scan is not None else {}).items()
-            ],
-        }
-
     def _troubles(self) -> list[str]:
         """Say in plain words what is wrong."""
         found = self.upkeep.troubles()
@@ -143,10 +119,7 @@ class Answers:
             )
         if self.remote is not None:
             found += self.remote.troubles()
-        scan = self.engine.last_scan
-        for path, state in (scan.roots if scan is not None else {}).items():
-            if state in {"permission", "unobservable"}:
-                found.append(f"{os.fsdecode(path)} cannot be read ({state})")
+        found += looks.unreadable(self.engine)
         if self.quarantined is not None:
             found.append(f"a damaged database was set aside in {self.quarantined}")
         return found

@@ -53,6 +53,18 @@ class Filled(NamedTuple):
     taken: Taken
 
 
+def is_news(one: Filled) -> bool:
+    """Whether there is anything to write: bytes, a new look of the file, or new facts."""
+    tracked = one.order.decision.tracked
+    if tracked is None or one.order.decision.act is not Act.CONTINUE:
+        return True
+    row = tracked.row
+    looks_same = row.sighting == one.taken.sighting and row.source_state == "present"
+    facts = (row.mode, row.cwd, row.owner_session)
+    facts_same = facts == (one.admitted.mode, one.admitted.cwd, one.admitted.owner_session)
+    return not (looks_same and facts_same and row.path == one.order.spot.path and not one.taken.raw)
+
+
 def apply(connection: Connection, one: Filled, now: float) -> OpenGeneration:
     """Write one filled order; returns the stream's row as it is once the transaction commits."""
     row = _row_for(connection, one, now)

@@ -17,7 +17,7 @@ from retaind.core.policy import Exclusion
 from retaind.db import Connection, Database
 from retaind.failpoint import reach
 from retaind.runtime.admission import Admission, Admitted, is_settled, readmitted
-from retaind.runtime.apply import Filled, Order, Spot, apply, store
+from retaind.runtime.apply import Filled, Order, Spot, apply, is_news, store
 from retaind.runtime.decide import Act, IsAlive
 from retaind.runtime.examine import (
     ChangedWhileReadError,
@@ -239,7 +239,7 @@ class Capture:
         )
 
     async def _commit(self, filled: Sequence[Filled], result: Round) -> None:
-        changed = [one for one in filled if self._is_news(one)]
+        changed = [one for one in filled if is_news(one)]
         if not changed:
             return
         now = time.time()
@@ -258,18 +258,6 @@ class Capture:
                 self.held.keep(row.stream_id, one.order.file.opened)
             if one.taken.more:
                 result.again.append(one.order.spot)
-
-    def _is_news(self, one: Filled) -> bool:
-        tracked = one.order.decision.tracked
-        if tracked is None or one.order.decision.act is not Act.CONTINUE:
-            return True
-        row = tracked.row
-        looks_same = row.sighting == one.taken.sighting and row.source_state == "present"
-        facts = (row.mode, row.cwd, row.owner_session)
-        facts_same = facts == (one.admitted.mode, one.admitted.cwd, one.admitted.owner_session)
-        return not (
-            looks_same and facts_same and row.path == one.order.spot.path and not one.taken.raw
-        )
 
     def _settle(
         self,
