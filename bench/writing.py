@@ -74,10 +74,12 @@ def latency(scale: Scale, folder: Path) -> Iterator[Row]:
         daemon.wait_until_retained([path])
         daemon.wait_until_restful()
         active, quiet = [], []
-        for line in islice(_lines(session), scale.latencies):
+        said = _lines(session)
+        _until_captured(daemon, path, next(said))  # the first line after the quiet is no active session's
+        for line in islice(said, scale.latencies):
             active.append(_until_captured(daemon, path, line))
             time.sleep(chance.uniform(0.05, 0.4))
-        for line in islice(_lines(session), scale.quiet_spells):
+        for line in islice(said, scale.quiet_spells):
             time.sleep(QUIET_S)
             quiet.append(_until_captured(daemon, path, line))
     yield Row("append to vault: p50", statistics.median(active) * 1000, 150, "ms")
