@@ -18,7 +18,7 @@ from retaind.db import Connection, Database
 from retaind.failpoint import reach
 from retaind.runtime.admission import Admission, Admitted, is_settled, readmitted
 from retaind.runtime.apply import Filled, Order, Spot, apply, is_news, store
-from retaind.runtime.decide import Act, IsAlive
+from retaind.runtime.decide import Act, Completed
 from retaind.runtime.examine import (
     ChangedWhileReadError,
     Examined,
@@ -82,7 +82,7 @@ class Capture:
                 self.index.replace(tracked, row)
                 self.held.release(row.stream_id)
 
-    async def round(self, spots: Sequence[Spot], is_alive: IsAlive | None) -> Round:
+    async def round(self, spots: Sequence[Spot], scan: Completed | None) -> Round:
         """Look at a few files and commit what is new; at most `BATCH` of them.
 
         Raises DiskFull or StateError when the commit fails: nothing has moved then.
@@ -90,7 +90,7 @@ class Capture:
         async with self._turn:
             result = Round()
             files = await self._examined(spots, result)
-            found = sort_out(files, {s.path: s for s in spots}, self.index, is_alive)
+            found = sort_out(files, {s.path: s for s in spots}, self.index, scan)
             result.waiting += found.waiting
             result.claimed |= found.claimed
             for file in found.idle:

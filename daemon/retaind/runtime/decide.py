@@ -1,12 +1,12 @@
 """What is to be done with an opened file: continue, adopt, fork, begin a generation, or wait for a scan."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from retaind.runtime.examine import Examined
 from retaind.runtime.index import Index, Tracked
-from retaind.vault.identity import PREFIX_BYTES, Continuity
+from retaind.vault.identity import PREFIX_BYTES, Continuity, Locator
 
 
 class Act(Enum):
@@ -30,12 +30,18 @@ class Decision:
     reason: str = ""
 
 
-IsAlive = Callable[[Tracked], bool]
-"""Whether a completed scan has seen the file of a stream, so that another file is not its successor."""
+class Completed(Protocol):
+    """A scan that has looked everywhere."""
+
+    def is_alive(self, tracked: Tracked) -> bool:
+        """Whether it has met the file of a stream, so that another file is not its successor."""
+
+    def shows(self, path: bytes, where: Locator) -> bool:
+        """Whether this is the file that it met there: if not, it is too old to judge by."""
 
 
-def decide(file: Examined, index: Index, is_alive: IsAlive | None) -> Decision:
-    """Decide about one file. `is_alive` None: no scan is complete, so doubtful cases wait for one.
+def decide(file: Examined, index: Index, scan: Completed | None) -> Decision:
+    """Decide about one file. `scan` None: none is complete, so doubtful cases wait for one.
 
     A rename, an atomic replacement and a restored backup are adopted: the stream goes on at its offset.
     A copy of a living file becomes a stream of its own with a parent. Everything else that stands where
@@ -51,23 +57,23 @@ def decide(file: Examined, index: Index, is_alive: IsAlive | None) -> Decision:
     continued = [match.tracked for match in file.alike if match.continuity is Continuity.SAME]
     if here is None and not continued:
         return Decision(Act.CREATE)
-    if is_alive is None:
+    if scan is None or not scan.shows(file.path, file.sighting.locator):
         return Decision(Act.WAIT)
-    return _decide_after_scan(file.path, here, continued, is_alive)
+    return _decide_after_scan(file.path, here, continued, scan)
 
 
 def _decide_after_scan(
-    path: bytes, here: Tracked | None, continued: list[Tracked], is_alive: IsAlive
+    path: bytes, here: Tracked | None, continued: list[Tracked], scan: Completed
 ) -> Decision:
-    orphans = [t for t in continued if not is_alive(t) and _is_adoptable(t, path)]
+    orphans = [t for t in continued if not scan.is_alive(t) and _is_adoptable(t, path)]
     if orphans:
         best = max(orphans, key=lambda t: (t.row.path == path, t.row.evidence.captured))
         return Decision(Act.ADOPT, best)
-    if here is not None and not is_alive(here):
+    if here is not None and not scan.is_alive(here):
         if here.row.evidence.captured == 0:
             return Decision(Act.ADOPT, here)
         return Decision(Act.REWRITE, here, reason="replaced")
-    parents = [t for t in continued if is_alive(t)]
+    parents = [t for t in continued if scan.is_alive(t)]
     longest = max(parents, key=lambda t: t.row.evidence.captured, default=None)
     return Decision(Act.CREATE, parent=longest)
 

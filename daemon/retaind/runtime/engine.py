@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -20,31 +20,13 @@ from retaind.runtime.absence import note_absent
 from retaind.runtime.apply import Spot
 from retaind.runtime.capture import BATCH, Capture
 from retaind.runtime.merging import Merger
-from retaind.runtime.rounds import Captured, Round
+from retaind.runtime.retaining import Retaining
+from retaind.runtime.rounds import Round
 from retaind.runtime.scan import Root, Scan, lead_further, look_around
 from retaind.runtime.scanning import ScanRun
 from retaind.runtime.schedule import Schedule
 
 _RETRY_S: Final = 2.0
-
-
-class Retaining(Protocol):
-    """What the engine asks of retention."""
-
-    def note(self, captured: Captured) -> None:
-        """Take notice of bytes that were just committed."""
-
-    async def step(self) -> bool:
-        """Do a bounded piece of what is due; says whether more is due now."""
-
-    def next_due_s(self) -> float | None:
-        """Return in how many seconds something falls due, or None."""
-
-    def is_far_behind(self) -> bool:
-        """Whether more raw content should wait until some of what is at hand is retained."""
-
-    def force(self, stream_ids: frozenset[int] | None) -> None:
-        """Make all that is pending due now, of some streams or of all."""
 
 
 class Engine:
@@ -282,7 +264,11 @@ class Engine:
         while run.waiting:
             stuck = self.capture.patience.is_stuck
             batch = [spot for spot in run.waiting[:BATCH] if not stuck(spot.path)]
-            self._absorb(await self.capture.round(batch, run.is_alive))
+            result = await self.capture.round(batch, run)
+            self._absorb(result)
+            if result.waiting:  # something moved since the listing: the next one judges
+                self._waiting = True
+                self._schedule.want()
             del run.waiting[:BATCH]
         if await note_absent(self._database, self.capture, run, self._absorb):
             self._schedule.want()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from retaind.runtime.apply import Order, Spot
-from retaind.runtime.decide import Act, Decision, IsAlive, decide
+from retaind.runtime.decide import Act, Completed, Decision, decide
 from retaind.runtime.examine import Examined
 from retaind.runtime.index import Index
 
@@ -20,10 +20,10 @@ class SortedOut:
 
 
 def sort_out(
-    files: Sequence[Examined], spots: Mapping[bytes, Spot], index: Index, is_alive: IsAlive | None
+    files: Sequence[Examined], spots: Mapping[bytes, Spot], index: Index, scan: Completed | None
 ) -> SortedOut:
     """Decide about each file; see `decide`."""
-    decided = [(file, decide(file, index, is_alive)) for file in files]
+    decided = [(file, decide(file, index, scan)) for file in files]
     # What goes on elsewhere goes first: what stands in its old place now must not end it.
     decided.sort(key=lambda one: one[1].act is not Act.ADOPT)
     out = SortedOut()

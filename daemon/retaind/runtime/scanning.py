@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from retaind.runtime.apply import Spot
 from retaind.runtime.index import Index, Tracked
 from retaind.runtime.scan import Entry, Scan
+from retaind.vault.identity import Locator
 
 
 @dataclass(slots=True)
@@ -19,6 +20,7 @@ class ScanRun:
     total_bytes: int
     claimed: set[int] = field(default_factory=set)
     waiting: list[Spot] = field(default_factory=list)
+    _met: dict[bytes, Locator] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, seen: Scan, index: Index) -> "ScanRun":
@@ -37,6 +39,12 @@ class ScanRun:
     def is_alive(self, tracked: Tracked) -> bool:
         """Whether this scan met the file of a stream, or could not have met it."""
         return tracked.row.stream_id in self.claimed or not self.seen.can_see(tracked.row.path)
+
+    def shows(self, path: bytes, where: Locator) -> bool:
+        """Whether this is the file that the scan met at the path."""
+        if not self._met:
+            self._met = {entry.path: entry.locator for entry in self.seen.entries}
+        return self._met.get(path) == where
 
     def next_batch(self, size: int) -> list[Spot]:
         """Take the next spots from the queue."""
