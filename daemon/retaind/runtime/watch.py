@@ -7,6 +7,7 @@ some seconds after a write. What the watcher cannot do (limits, odd names, lost 
 import os
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Literal
 
 import anyio
@@ -92,8 +93,12 @@ class Watcher:
         self._begin_again()
 
     async def refresh(self) -> None:
-        """Compare what is watched with what is there now; begin again when they differ."""
-        if await anyio.to_thread.run_sync(existing, self._folders()) != self._watched:
+        """Compare what is watched with what is there now; begin again when they differ.
+
+        So it does when a folder could not be watched: it may be open by now.
+        """
+        there = await anyio.to_thread.run_sync(existing, self._folders())
+        if there != self._watched or (self.trouble and self.state == "watching"):
             self._begin_again()
 
     def _begin_again(self) -> None:
@@ -115,19 +120,31 @@ class Watcher:
         self._began = time.monotonic()
         paths = [os.fsdecode(folder) for folder, _, _ in self._watched.folders]
         try:
-            notifier = await anyio.to_thread.run_sync(
-                RustNotify, paths, False, False, 0, True, True, limiter=self._limiter
-            )
+            notifier = await self._notifier(paths)
         except (OSError, RuntimeError) as error:
             await self._give_way(error)
             return
-        self.state, self.trouble = "watching", ""
+        self.state = "watching"
         self._request_scan()
         try:
             with notifier:
                 await self._listen(notifier)
         except (OSError, RuntimeError, UnicodeError) as error:
             await self._give_way(error)
+
+    async def _notifier(self, paths: list[str]) -> RustNotify:
+        """Begin to watch. Raises OSError or RuntimeError where a limit of the system stands in the way.
+
+        Being told to pass over closed folders, the watcher also passes over that limit without a word; so
+        it is told so only once it has met one.
+        """
+        begin = partial(RustNotify, paths, False, False, 0, True)
+        self.trouble = ""
+        try:
+            return await anyio.to_thread.run_sync(begin, False, limiter=self._limiter)
+        except PermissionError as error:
+            self.trouble = type(error).__name__
+            return await anyio.to_thread.run_sync(begin, True, limiter=self._limiter)
 
     async def _listen(self, notifier: RustNotify) -> None:
         active = False
