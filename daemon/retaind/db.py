@@ -121,6 +121,8 @@ class Database:
         await _on_a_thread(self._tidy, self._writing)
 
     def _tidy(self) -> None:
+        while self._readers:  # each keeps pages; the next question opens one anew
+            self._readers.pop().close()
         with _translated(self.path):
             self._writer.execute("PRAGMA incremental_vacuum(256)").fetchall()
             reach("db.tidy")
@@ -164,7 +166,7 @@ def open_readonly(path: Path) -> Connection:
             timeout=_BUSY_TIMEOUT_MS / 1000,
         )
         connection.execute("PRAGMA query_only=ON")
-        connection.execute("PRAGMA cache_size=-4096")
+        connection.execute("PRAGMA cache_size=-2048")
     return connection
 
 

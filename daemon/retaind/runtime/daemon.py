@@ -131,7 +131,7 @@ async def _heartbeat(parts: Parts) -> None:
     interval = watchdog_interval_s() or _HEARTBEAT_S
     gap = ClockGap()
     tidied = time.monotonic()
-    trimmed = parts.capture.captured_bytes
+    trimmed = -_TRIM_BYTES - 1  # loading, too, leaves memory behind
     while True:
         before = parts.engine.progress_ticks
         parts.engine.poke()

@@ -273,6 +273,7 @@ class Engine:
         if await note_absent(self._database, self.capture, run, self._absorb):
             self._schedule.want()
         self._run = None
+        run.seen.entries.clear()  # what `status` tells of a scan does without them
         if not self.scans:
             await self.capture.hold_recent()
         self._schedule.end()

@@ -29,8 +29,8 @@ class Index:
         self._by_stream: dict[int, Tracked] = {}
         self._by_path: dict[bytes, Tracked] = {}
         self._by_locator: dict[Locator, Tracked] = {}
-        self._by_prefix: dict[bytes, list[Tracked]] = {}
-        self._by_name: dict[bytes, list[Tracked]] = {}
+        self._by_prefix: dict[bytes, tuple[Tracked, ...]] = {}
+        self._by_name: dict[bytes, tuple[Tracked, ...]] = {}
         for row in rows:
             self.add(row)
 
@@ -87,9 +87,9 @@ class Index:
         row = tracked.row
         self._by_path[row.path] = tracked
         self._by_locator[row.sighting.locator] = tracked
-        self._by_name.setdefault(os.path.basename(row.path), []).append(tracked)
+        _put(self._by_name, os.path.basename(row.path), tracked)
         if row.evidence.prefix_hash is not None:
-            self._by_prefix.setdefault(row.evidence.prefix_hash, []).append(tracked)
+            _put(self._by_prefix, row.evidence.prefix_hash, tracked)
 
     def _leave(self, tracked: Tracked) -> None:
         row = tracked.row
@@ -102,8 +102,12 @@ class Index:
             _discard(self._by_prefix, row.evidence.prefix_hash, tracked)
 
 
-def _discard(table: dict[bytes, list[Tracked]], key: bytes, tracked: Tracked) -> None:
-    rest = [other for other in table.get(key, ()) if other is not tracked]
+def _put(table: dict[bytes, tuple[Tracked, ...]], key: bytes, tracked: Tracked) -> None:
+    table[key] = (*table.get(key, ()), tracked)
+
+
+def _discard(table: dict[bytes, tuple[Tracked, ...]], key: bytes, tracked: Tracked) -> None:
+    rest = tuple(other for other in table.get(key, ()) if other is not tracked)
     if rest:
         table[key] = rest
     else:

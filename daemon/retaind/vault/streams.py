@@ -6,9 +6,10 @@ Every function takes a connection; those that write expect to run inside a trans
 import hashlib
 import secrets
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from retaind.vault import blocks
 from retaind.vault.blocks import Block, Span
@@ -84,17 +85,28 @@ def load_open(connection: sqlite3.Connection) -> list[OpenGeneration]:
         " g.size, g.mtime_ns, g.ctime_ns"
         " FROM stream s JOIN generation g ON g.stream_id = s.id WHERE g.closed IS NULL AND s.kind != 'manual'"
         " ORDER BY s.source_state = 'present', g.mtime_ns, s.id"
-    ).fetchall()
-    return [
-        OpenGeneration._make(
-            (
-                *row[:13],
-                Sighting(Locator(row[13], row[14]), row[15], *row[21:24]),
-                Evidence(*row[16:21]),
-            )
+    )
+    return [_open_generation(row) for row in rows]
+
+
+def _open_generation(row: tuple[Any, ...]) -> OpenGeneration:
+    """Make the value of a row; texts that many rows share are one object, there may be thousands."""
+    shared = (None if text is None else sys.intern(text) for text in (*row[4:6], *row[9:13]))
+    host, kind, cwd, project, mode, source_state = shared
+    return OpenGeneration._make(
+        (
+            *row[:4],
+            host,
+            kind,
+            *row[6:9],
+            cwd,
+            project,
+            mode,
+            source_state,
+            Sighting(Locator(row[13], row[14]), row[15], *row[21:24]),
+            Evidence(*row[16:21]),
         )
-        for row in rows
-    ]
+    )
 
 
 def create(
