@@ -272,3 +272,15 @@ def test_a_thousand_small_appends_end_in_few_blocks(rig: Rig) -> None:
 
     assert rig.bytes_of(stream_id) == [lines(0, 999)]
     assert blocks < 100
+
+
+def test_a_hint_by_a_way_around_through_a_link_is_understood(rig: Rig) -> None:
+    path = rig.project / "a.jsonl"
+    path.write_bytes(lines(1, 3))
+    (rig.root / "projects" / "around").symlink_to(rig.folder)
+    rig.settle()
+    with path.open("ab") as file:
+        file.write(lines(4, 5))
+    rig.hint(rig.root / "projects" / "around" / path.relative_to(rig.folder))
+
+    assert rig.kept() == {"a.jsonl": [lines(1, 5)]}

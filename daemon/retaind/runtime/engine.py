@@ -22,7 +22,7 @@ from retaind.runtime.capture import BATCH, Capture
 from retaind.runtime.merging import Merger
 from retaind.runtime.retaining import Retaining
 from retaind.runtime.rounds import Round
-from retaind.runtime.scan import Root, Scan, lead_further, look_around
+from retaind.runtime.scan import Root, Scan, look_around, real_paths
 from retaind.runtime.scanning import ScanRun
 from retaind.runtime.schedule import Schedule
 
@@ -170,7 +170,9 @@ class Engine:
             self._schedule.want()
         if self._strange:
             strange, self._strange = self._strange, set()
-            if await anyio.to_thread.run_sync(lead_further, strange):
+            real, leads_further = await anyio.to_thread.run_sync(real_paths, strange)
+            self._hints.update((spot.path, spot) for p in real if (spot := self.locate(p)))
+            if leads_further:
                 self._schedule.want()
         if self._hints:
             spots = [self._hints.pop(path) for path in list(self._hints)[:BATCH]]

@@ -198,13 +198,21 @@ def look_around(roots: Sequence[Root]) -> tuple[list[tuple[Root, bytes]], Scan]:
     return [(root, os.path.realpath(root.path)) for root in roots], scan(roots)
 
 
-def lead_further(paths: Iterable[bytes]) -> bool:
-    """Whether a folder or a link is among paths that are no transcripts: only these may lead to some."""
+def real_paths(paths: Iterable[bytes]) -> tuple[list[bytes], bool]:
+    """Return where paths really lead, and whether a folder or a link is among them.
+
+    The watcher follows links, so a transcript may be hinted at by another name. Of what is no transcript
+    by any name, only folders and links may lead to some.
+    """
+    found: list[bytes] = []
+    leads_further = False
     for path in paths:
         try:
             mode = os.lstat(path).st_mode
         except OSError:
             continue
-        if stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
-            return True
-    return False
+        leads_further = leads_further or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+        real = os.path.realpath(path)
+        if real != path:
+            found.append(real)
+    return found, leads_further
