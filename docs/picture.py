@@ -6,6 +6,7 @@ usage: python docs/picture.py        (from the checkout, in the development envi
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,8 @@ COMMANDS = (
     ("verify",),
 )
 COLUMNS = 100
+INDENT = "\N{NO-BREAK SPACE}" * 2
+"""Blanks at the beginning of a line are lost in a picture, these are not."""
 
 
 def main() -> None:
@@ -46,8 +49,8 @@ def main() -> None:
             run(home, "flush")
             console = Console(record=True, width=COLUMNS, file=io.StringIO())
             for command in COMMANDS:
-                console.print(Text.assemble(("$ ", "green"), f"retaind {' '.join(command)}"))
-                console.print(Text(run(home, *command).rstrip() + "\n"))
+                console.print(Text.assemble(("$ ", "green"), shlex.join(("retaind", *command))))
+                console.print(Text(run(home, *command).rstrip().replace("  ", INDENT) + "\n"))
         finally:
             run(home, "stop")
     svg = console.export_svg(title="retaind", unique_id="retaind")
