@@ -6,6 +6,7 @@ usage: python docs/picture.py        (from the checkout, in the development envi
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -54,6 +55,7 @@ def main() -> None:
         finally:
             run(home, "stop")
     svg = console.export_svg(title="retaind", unique_id="retaind")
+    svg = re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)  # nothing is fetched to show it
     (Path(__file__).parent / "terminal.svg").write_text(svg, encoding="utf-8")
 
 
