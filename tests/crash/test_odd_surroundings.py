@@ -36,6 +36,13 @@ def _closed(path: Path) -> Iterator[None]:
         path.chmod(mode)
 
 
+def _look(home: Home) -> list[str]:
+    """Have everything looked at; returns what could not be read."""
+    answer = home.ask("POST", "/v1/flush", {"timeout_s": 30})
+    assert answer["complete"] is not bool(answer["unreadable"]), answer
+    return list(answer["unreadable"])
+
+
 def test_a_missing_root_is_said_and_taken_up_when_it_appears(home: Home) -> None:
     shutil.rmtree(home.claude)
     home.start()
@@ -55,8 +62,8 @@ def test_a_root_without_permission_is_not_taken_for_a_missing_one(home: Home) ->
     home.start(bound=True)
     home.flush()
     with _closed(home.claude):
-        home.flush()
-        home.flush()
+        _look(home)
+        assert _look(home) == [str(home.claude)]
         status = home.status()
         row = home.sessions()["a.jsonl"]
 
@@ -76,7 +83,7 @@ def test_a_daemon_may_start_before_it_may_look(home: Home) -> None:
     (home.project / "a.jsonl").write_bytes(lines(1, 4))
     with _closed(home.claude):
         home.start(bound=True)
-        home.flush()
+        assert _look(home) == [str(home.claude)]
         assert _roots(home.status()) == {str(home.claude): "permission"}
     home.flush()
 
@@ -91,11 +98,11 @@ def test_T44_what_is_in_a_closed_folder_is_neither_gone_nor_read_again(home: Hom
     home.start(bound=True)
     home.flush()
     with _closed(home.project):
-        home.flush()
-        home.flush()
+        _look(home)
+        assert _look(home) == [str(home.project)]
         with (other / "b.jsonl").open("ab") as file:
             file.write(lines(15, 16))
-        home.flush()
+        _look(home)
 
         assert home.status()["oddities"]["permission"] > 0
         assert home.sessions()["a.jsonl"]["state"] != "source_gone"
@@ -116,9 +123,9 @@ def test_T43_a_file_closed_and_opened_again_goes_on(home: Home) -> None:
     with path.open("ab") as file, _closed(path):
         file.write(lines(6, 8))
         file.flush()
-        home.flush()
-        home.flush()
-        assert home.status()["oddities"]["unreadable"] > 0
+        _look(home)
+        assert _look(home) == [str(path)]
+        assert home.status()["oddities"]["unreadable"] == 1
     home.flush()
 
     assert _kept(home) == {"a.jsonl": lines(1, 8)}

@@ -1,15 +1,17 @@
 """`retaind flush`: capture and retain now."""
 
 import sys
+from collections.abc import Mapping
 
 import click
 
 from retaind.cli import client, context
 from retaind.cli.client import NoAnswer
-from retaind.cli.output import print_json, size
+from retaind.cli.output import counted, print_json, size
 
 _INCOMPLETE_EXIT = 8
 _GRACE_S = 5.0
+_NAMED = 3
 
 
 @click.command()
@@ -45,8 +47,22 @@ def command(
     elif answer.get("complete"):
         print("everything is captured and retained")
     else:
-        left = answer.get("pending_bytes")
-        waiting = f"; {size(left)} wait" if isinstance(left, int) else ""
-        why = answer.get("error") or f"{timeout_s:g} s are over"
-        print(f"not finished: {why}{waiting}", file=sys.stderr)
+        print(_unfinished(answer, timeout_s), file=sys.stderr)
     return 0 if answer.get("complete") else _INCOMPLETE_EXIT
+
+
+def _unfinished(answer: Mapping[str, object], timeout_s: float) -> str:
+    """Say what is missing, and how much of it is known."""
+    unread = answer.get("unreadable")
+    left = answer.get("pending_bytes")
+    if isinstance(unread, list) and unread:
+        what = counted(len(unread), "path")
+        why = (
+            f"{what} cannot be read, so not all is captured: {', '.join(map(str, unread[:_NAMED]))}"
+        )
+        why = f"{answer['error']}; {why}" if answer.get("error") else why
+    else:
+        why = str(answer.get("error") or f"{timeout_s:g} s are over")
+    return f"not finished: {why}" + (
+        f"; {size(left)} wait" if isinstance(left, int) and left else ""
+    )

@@ -1,12 +1,17 @@
 """`retaind verify`: prove that nothing is missing."""
 
-from typing import Any
+import sqlite3
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from retaind.cli import client, context
 from retaind.cli.output import counted, paint, print_json, short_path, size
 from retaind.errors import RetaindError
+
+if TYPE_CHECKING:
+    from retaind.runtime.unkept import Unkept
 
 _FLUSH_S = 20.0
 
@@ -18,7 +23,9 @@ _FLUSH_S = 20.0
 def command(session: str | None, *, deep: bool, as_json: bool) -> int:
     """Compare the bytes of each source, of the vault, and the records in each memory.
 
-    Exit 0: they agree. 1: something differs. 4: a source cannot be seen.
+    Without ID, transcripts on disk that are not kept at all are listed, too.
+
+    Exit 0: they agree. 1: something differs, or is not kept. 4: something cannot be seen or read.
     """
     from retaind.runtime.catalog import resolve
     from retaind.runtime.content import Verdict
@@ -27,16 +34,52 @@ def command(session: str | None, *, deep: bool, as_json: bool) -> int:
     memories = context.memories()
     with context.reader() as connection:
         only = resolve(connection, session) if session else None
+        unkept = _nothing if session else _looked(connection)
         sources = take_sizes(connection, only)
-        found, verdict = verify(connection, sources, memories, only=only, deep=deep)
+
+        def compare() -> tuple[dict[str, Any], Verdict]:
+            missing = unkept()
+            return verify(connection, sources, memories, only=only, deep=deep, unkept=missing)
+
+        found, verdict = compare()
         if verdict is not Verdict.OK and _flushed(session):
             # What was only on its way is settled now; the sizes stay those of the first look.
-            found, verdict = verify(connection, sources, memories, only=only, deep=deep)
+            found, verdict = compare()
     if as_json:
         print_json(found)
     else:
         _print(found["sessions"])
     return int(verdict)
+
+
+def _nothing() -> list["Unkept"]:
+    return []
+
+
+def _looked(connection: sqlite3.Connection) -> Callable[[], list["Unkept"]]:
+    """Scan the roots; what it returns judges, each time anew, which of what was there is not kept."""
+    from retaind.config import Settings
+    from retaind.errors import ConfigError
+    from retaind.runtime import tombstones
+    from retaind.runtime.admission import Admission
+    from retaind.runtime.projects import project_name
+    from retaind.runtime.reported import ReportedRoots
+    from retaind.runtime.scan import scan
+    from retaind.runtime.unkept import find_unkept
+    from retaind.runtime.watched import Roots
+
+    try:
+        settings = context.settings()
+    except ConfigError:
+        settings = Settings()  # `doctor` tells of it; the roots are looked at all the same
+    state_dir = context.paths().state_dir
+    seen = scan(Roots(settings.roots.claude_code, ReportedRoots(state_dir))())
+
+    def judge() -> list["Unkept"]:
+        stones = tombstones.read(connection, state_dir)
+        return find_unkept(connection, seen, Admission(settings.exclusion, project_name, stones))
+
+    return judge
 
 
 def _flushed(session: str | None) -> bool:
@@ -52,7 +95,10 @@ def _flushed(session: str | None) -> bool:
 def _print(rows: list[dict[str, Any]]) -> None:
     wrong = [row for row in rows if not row["ok"]]
     for row in wrong:
-        print(f"{paint('differs', 'red')}  {row['id']}  {short_path(row['session_id'])}")
+        if row["id"] is None:
+            print(f"{paint('not kept', 'red')} {short_path(row['path'])}")
+        else:
+            print(f"{paint('differs', 'red')}  {row['id']}  {short_path(row['session_id'])}")
         print(f"         {row['reason']}")
     fine = len(rows) - len(wrong)
     kept = sum(row["vault_bytes"] for row in rows)

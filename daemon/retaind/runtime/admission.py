@@ -99,6 +99,10 @@ class Admission:
         globs = (form for glob in self.exclusion.paths for form in _forms(glob))
         return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
 
+    def excluded_folder(self, path: bytes) -> bool:
+        """Whether `exclude.paths` matches a folder, or any transcript that could be in it."""
+        return self.excluded_path(path) or self.excluded_path(path + b"/any" + _TRANSCRIPT)
+
     def mode_of_folder(self, cwd: str | None, project: str | None) -> Mode:
         """Return the mode of the longest configured folder around a session's cwd."""
         if cwd is None:

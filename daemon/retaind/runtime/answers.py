@@ -17,6 +17,7 @@ from retaind.memory.local import LocalMemory, search
 from retaind.memory.port import Filters
 from retaind.paths import Paths
 from retaind.runtime import looks, metrics, recalling, report
+from retaind.runtime.catalog import shown_path
 from retaind.runtime.controls import (
     BackfillRequest,
     Facts,
@@ -167,11 +168,16 @@ class Answers:
                 delivered = False
                 await self.remote.settle(ids)
                 delivered = True
+        done = job.done.is_set() and job.error is None and delivered
         pending = self.retainer.queue.bytes()
+        if not done:
+            pending += await anyio.to_thread.run_sync(looks.uncaptured_bytes, self.engine)
+        unread = looks.unread(self.engine, ids)
         return {
-            "complete": job.done.is_set() and job.error is None and delivered,
+            "complete": done and not unread,
             "error": str(job.error) if job.error else None,
             "pending_bytes": pending,
+            "unreadable": [shown_path(path) for path in unread],
         }
 
     async def _stream(self, target: str) -> report.Stream:

@@ -35,6 +35,7 @@ from retaind.runtime.opened import Held
 from retaind.runtime.orders import sort_out
 from retaind.runtime.patience import Patience
 from retaind.runtime.rounds import Captured, Round, Unread
+from retaind.runtime.unreadable import Unreadable
 from retaind.vault import streams
 from retaind.vault.streams import OpenGeneration
 
@@ -44,7 +45,6 @@ BATCH: Final = 8
 """Files examined together; their descriptors are open at the same time."""
 
 _READ_S: Final = 15.0
-_BLIND: Final = frozenset({"EACCES", "EPERM", "EIO", "ENOTCONN", "ESTALE", "ETIMEDOUT"})
 _SHORT_OF_DESCRIPTORS: Final = frozenset({"EMFILE", "ENFILE"})
 
 
@@ -58,6 +58,7 @@ class Capture:
         self.held = Held()
         self.counters: Counter[str] = Counter()
         self.captured_bytes = 0
+        self.unreadable = Unreadable()
         self.patience = Patience()
         self._turn = anyio.Lock(fast_acquire=True)
 
@@ -94,6 +95,7 @@ class Capture:
             result.waiting += found.waiting
             result.claimed |= found.claimed
             for file in found.idle:
+                self.unreadable.works(file.path)
                 file.opened.close()
             await self._carry_out(found.orders, result)
             return result
@@ -184,19 +186,20 @@ class Capture:
             self.held.close()
         if tracked is not None and failed.why != "ENOENT":
             result.claimed.add(tracked.row.stream_id)
-        if failed.why in _BLIND:
-            self.counters["unreadable"] += 1
+        self.unreadable.judge(failed.path, failed.why)
 
     def _fill(self, order: Order) -> Filled | Unread:
         """Read what an order asks for, on a worker thread."""
         try:
-            return self._fill_one(order)
+            filled = self._fill_one(order)
         except ChangedWhileReadError:
             self.counters["changed_while_read"] += 1
             return Unread(order, changed=True)
-        except OSError:
-            self.counters["unreadable"] += 1
+        except OSError as error:
+            self.unreadable.note(order.file.path, error)
             return Unread(order, changed=False)
+        self.unreadable.works(order.file.path)
+        return filled
 
     def _fill_one(self, order: Order) -> Filled | Unread:
         admitted = self._admit(order)

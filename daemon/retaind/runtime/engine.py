@@ -92,6 +92,11 @@ class Engine:
             return None
         return self._run.total - len(self._run.queue), self._run.total
 
+    def outstanding(self) -> set[bytes]:
+        """Return the paths that are still to be looked at."""
+        left = () if self._run is None else (*self._run.queue, *self._run.waiting)
+        return {*self._hints, *(spot.path for spot in left)}
+
     def is_importing(self) -> bool:
         """Whether a scan has left files to be worked off."""
         return self._run is not None and bool(self._run.queue)
@@ -275,6 +280,7 @@ class Engine:
         if await note_absent(self._database, self.capture, run, self._absorb):
             self._schedule.want()
         self._run = None
+        self.capture.unreadable.drop_absent(run.seen)
         run.seen.entries.clear()  # what `status` tells of a scan does without them
         if not self.scans:
             await self.capture.hold_recent()
@@ -283,6 +289,8 @@ class Engine:
     def oddities(self) -> Counter[str]:
         """Return what scans and rounds have counted: links, things that are no files, unreadable files."""
         counted = Counter(self.capture.counters)
+        if self.capture.unreadable:
+            counted["unreadable"] = len(self.capture.unreadable)
         if self.capture.patience.hangs:
             counted["hung"] = self.capture.patience.hangs
         if self.last_scan is not None:

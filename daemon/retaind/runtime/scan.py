@@ -43,12 +43,13 @@ class Scan:
     """What one scan saw. `unobservable` are path prefixes below which nothing can be said.
 
     A root or a transcript folder that has vanished is among them: that is no proof that the files in it
-    were deleted.
+    were deleted. `closed` are those of them that are there and cannot be read, and why.
     """
 
     entries: list[Entry] = field(default_factory=list)
     roots: dict[bytes, RootState] = field(default_factory=dict)
     unobservable: list[bytes] = field(default_factory=list)
+    closed: dict[bytes, RootState] = field(default_factory=dict)
     oddities: Counter[str] = field(default_factory=Counter)
     directories: int = 0
 
@@ -57,6 +58,14 @@ class Scan:
         return not any(
             path == blind or path.startswith(blind + b"/") for blind in self.unobservable
         )
+
+    def note_blind(self, path: bytes, error: OSError) -> RootState:
+        """Take in that nothing can be said of what is at, or below, a path; returns why."""
+        self.unobservable.append(path)
+        state = _state_of(error)
+        if state != "missing":
+            self.closed[path] = state
+        return state
 
 
 def scan(roots: Sequence[Root]) -> Scan:
@@ -72,8 +81,7 @@ def _scan_root(root: Root, real: bytes, real_roots: Sequence[bytes], seen: Scan)
     try:
         names = os.listdir(real)
     except OSError as error:
-        seen.roots[root.path] = _root_state(error)
-        seen.unobservable.append(real)
+        seen.roots[root.path] = seen.note_blind(real, error)
         return
     seen.roots[root.path] = "ok"
     for name in names:
@@ -87,7 +95,7 @@ def _scan_root(root: Root, real: bytes, real_roots: Sequence[bytes], seen: Scan)
             seen.unobservable.append(os.path.join(real, folder))
 
 
-def _root_state(error: OSError) -> RootState:
+def _state_of(error: OSError) -> RootState:
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return "missing"
     if error.errno in {errno.EACCES, errno.EPERM}:
@@ -140,8 +148,7 @@ class _Walk:
                 entries = list(found)
         except OSError as error:
             if error.errno != errno.ENOENT:
-                self._seen.unobservable.append(path)
-                self._seen.oddities[_root_state(error)] += 1
+                self._seen.oddities[self._seen.note_blind(path, error)] += 1
             return
         for entry in entries:
             self._entry(entry, relative + b"/" + entry.name, depth)
@@ -160,7 +167,7 @@ class _Walk:
                 _note(self._root, entry.path, relative, status, self._seen)
         except OSError as error:
             if error.errno != errno.ENOENT:
-                self._seen.unobservable.append(entry.path)
+                self._seen.note_blind(entry.path, error)
 
     def _link(self, entry: os.DirEntry[bytes], relative: bytes, depth: int) -> None:
         """Follow a linked project folder of the same name, as link farms make them; nothing else.

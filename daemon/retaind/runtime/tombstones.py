@@ -126,6 +126,14 @@ def load(connection: Connection, state_dir: Path) -> Tombstones:
     return found
 
 
+def read(connection: Connection, state_dir: Path) -> Tombstones:
+    """Return what was forgotten, from the database and the file; writes nothing."""
+    rows = connection.execute("SELECT kind, hash, length FROM tombstone").fetchall()
+    found = _from_rows(rows)
+    found.add(_from_file(state_dir / _FILE))
+    return found
+
+
 def store(connection: Connection, more: Tombstones) -> None:
     """Write tombstones into the database."""
     rows = [("session", one, 0) for one in more.sessions]

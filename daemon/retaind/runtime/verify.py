@@ -12,6 +12,7 @@ from typing import Any
 from retaind.runtime.catalog import Cursor, Generation, Session, Stream, load
 from retaind.runtime.content import Findings, Source, Verdict, compare_bytes_by_hash
 from retaind.runtime.report import unfinished_bytes
+from retaind.runtime.unkept import Unkept
 from retaind.vault.identity import locator
 
 Sources = Mapping[int, Source]
@@ -34,10 +35,11 @@ def verify(
     *,
     only: Stream | None = None,
     deep: bool = False,
+    unkept: Sequence[Unkept] = (),
 ) -> tuple[dict[str, Any], Verdict]:
     """Compare sources, vault and memories; returns the object of `verify --json` and the verdict.
 
-    `deep` reads sources and vault again and compares every byte.
+    `deep` reads sources and vault again and compares every byte. `unkept` is what has no row to compare.
     """
     with _snapshot(connection):
         rows = [
@@ -45,6 +47,7 @@ def verify(
             for one in load(connection, only)
             if one.stream.id in sources
         ]
+    rows += [(one.row(), one.verdict) for one in unkept]
     verdicts = {verdict for _, verdict in rows}
     worst = Verdict.DIFFERS if Verdict.DIFFERS in verdicts else max(verdicts, default=Verdict.OK)
     return {"ok": worst is Verdict.OK, "sessions": [row for row, _ in rows]}, worst
@@ -105,6 +108,8 @@ def _look(one: Session) -> Source:
         return Source(None)
     except OSError as error:
         return Source(None, fault=f"the source cannot be seen: {error.strerror}")
+    if not os.access(one.stream.path, os.R_OK):
+        return Source(None, fault="the source cannot be read (permission)")
     return Source(found.st_size, locator(found.st_dev, found.st_ino))
 
 
