@@ -19,6 +19,8 @@ Installs or upgrades retaind for this user, and starts it as a service.
   --no-linger      do not ask systemd to keep the service running after logout
   --prefix DIR     install into DIR/bin and DIR/share (default: ~/.local)
   --python PATH    the Python to use, 3.11 or newer (default: the newest found)
+  --extra NAME     install what this needs, too: mcp (retaind mcp) or cl100k (exact counts of
+                   tokens); repeatable, and kept when retaind is installed again
   --offline DIR    install packages from the wheels in DIR only; fill it on a machine with
                    a network by: pip download -d DIR CHECKOUT 'hatchling>=1.25'
   --allow-root     install under sudo although the home folder is another user's
@@ -64,7 +66,7 @@ act() { # description command...: do it, or only say so
 
 parse_options() {
     quiet='' dry_run='' uninstall='' purge='' no_start='' no_linger='' allow_root=''
-    prefix='' python='' offline=''
+    prefix='' python='' offline='' extras=''
     while [ $# -gt 0 ]; do
         case $1 in
         --dry-run) dry_run=yes ;;
@@ -75,10 +77,11 @@ parse_options() {
         --allow-root) allow_root=yes ;;
         -q | --quiet) quiet=yes ;;
         -h | --help) usage && exit 0 ;;
+        --extra=*) add_extra "${1#*=}" ;;
         --prefix=* | --python=* | --offline=*) set_path "${1%%=*}" "${1#*=}" ;;
-        --prefix | --python | --offline)
+        --extra | --prefix | --python | --offline)
             [ $# -gt 1 ] || fail 2 "$1 needs a value" "it came last" "./install.sh --help"
-            set_path "$1" "$2"
+            if [ "$1" = --extra ]; then add_extra "$2"; else set_path "$1" "$2"; fi
             shift
             ;;
         *) fail 2 "$1 is no option" "install.sh does not know it" "./install.sh --help" ;;
@@ -87,6 +90,13 @@ parse_options() {
     done
     [ -z "$purge" ] || [ -n "$uninstall" ] ||
         fail 2 "--purge goes with --uninstall" "alone it would mean nothing" "./install.sh --uninstall --purge"
+}
+
+add_extra() { # name
+    case $1 in
+    mcp | cl100k) extras="$extras $1" ;;
+    *) fail 2 "there is no extra '$1'" "there are mcp and cl100k" "./install.sh --help" ;;
+    esac
 }
 
 set_path() { # option value
@@ -274,15 +284,22 @@ choose_folder() {
     new=$versions/$name
 }
 
+read_extras() { # sets all_extras, with commas: those of the installation before stay
+    all_extras=$(sed -n 's/^ *"extras": "\([a-z0-9,]*\)",$/\1/p' "$manifest" 2>/dev/null) || all_extras=''
+    for extra in $extras; do
+        case ,$all_extras, in
+        *,"$extra",*) ;;
+        *) all_extras=${all_extras:+$all_extras,}$extra ;;
+        esac
+    done
+}
+
 build() {
     say "installing retaind $version into $new"
     mkdir -p "$versions"
     stage=building
     : >"$log"
-    # Settings of the user's pip that would lead it out of the environment.
-    unset PIP_TARGET PIP_PREFIX PIP_ROOT
-    PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DISABLE_PIP_VERSION_CHECK=1
-    export PIP_USER PIP_REQUIRE_VIRTUALENV PIP_DISABLE_PIP_VERSION_CHECK
+    keep_pip_inside
     set --
     [ -z "$offline" ] || set -- --no-index --find-links "$offline"
     fill "$@" >>"$log" 2>&1 ||
@@ -291,22 +308,62 @@ build() {
         fail 1 "the new version fails its self-test" "$(last_error)" "less '$log'"
 }
 
+keep_pip_inside() { # settings of the user's pip would lead it out of the environment
+    unset PIP_TARGET PIP_PREFIX PIP_ROOT
+    PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DISABLE_PIP_VERSION_CHECK=1
+    export PIP_USER PIP_REQUIRE_VIRTUALENV PIP_DISABLE_PIP_VERSION_CHECK
+}
+
 fill() { # options for the package installer...
     if command -v uv >/dev/null 2>&1; then
         UV_PYTHON_DOWNLOADS=never
         export UV_PYTHON_DOWNLOADS
         # uv would take the wheel that it built from an earlier state of the same folder.
         uv venv --python "$python" "$new" &&
-            uv pip install --python "$new/bin/python" --compile-bytecode --refresh-package retaind \
-                "$@" "$checkout"
+            into "$new" --refresh-package retaind "$@" "$checkout${all_extras:+[$all_extras]}"
     elif pip_fills_others; then
         # Takes half the time of an environment with a pip of its own, and works without ensurepip.
         "$python" -I -m venv --without-pip "$new" &&
-            "$python" -I -m pip --python "$new/bin/python" install --compile "$@" "$checkout"
+            into "$new" "$@" "$checkout${all_extras:+[$all_extras]}"
     else
         "$python" -I -m venv "$new" &&
-            "$new/bin/python" -I -m pip install --compile "$@" "$checkout"
+            into "$new" "$@" "$checkout${all_extras:+[$all_extras]}"
     fi
+}
+
+into() { # environment, then what the package installer is to install there...
+    there=$1/bin/python
+    shift
+    if command -v uv >/dev/null 2>&1; then
+        uv pip install --python "$there" --compile-bytecode "$@"
+    elif pip_fills_others; then
+        "$python" -I -m pip --python "$there" install --compile "$@"
+    else
+        "$there" -I -m pip install --compile "$@"
+    fi
+}
+
+add_extras() { # to the environment in use, by what the installed version says it needs for them
+    : >"$log"
+    keep_pip_inside
+    # shellcheck disable=SC2086 # the names are words of ours
+    "$current/bin/python" -I -c 'import importlib.metadata, sys
+for line in importlib.metadata.requires("retaind") or ():
+    what, _, when = line.partition(";")
+    if any(f"\"{extra}\"" in when.replace("\x27", "\"") for extra in sys.argv[1:]): print(what)' \
+        $extras >"$share/.extras"
+    set -- -r "$share/.extras"
+    [ -z "$offline" ] || set -- --no-index --find-links "$offline" "$@"
+    into "$current" "$@" >>"$log" 2>&1 ||
+        fail 1 "the packages of$extras could not be installed" "$(last_error)" "less '$log'"
+    rm -f "$share/.extras" "$log"
+    note_extras
+    say "retaind has what it needs for:$extras"
+}
+
+note_extras() {
+    [ -n "$all_extras" ] || return 0
+    service "$current" extras --manifest "$manifest" "$all_extras" >/dev/null
 }
 
 pip_fills_others() { # since 22.3, by --python
@@ -445,6 +502,7 @@ write_manifest() {
     [ -z "$link" ] || set -- "$@" "$link"
     [ -z "$lingering" ] || set -- --linger "$@"
     service "$current" record --manifest "$manifest" --state-dir "$state" "$@" >/dev/null
+    note_extras
 }
 
 prune() { # keep the version in use and the one before, which some process may still run
@@ -485,10 +543,20 @@ report() {
 
 install() {
     guard_root
+    read_extras
+    if [ "$checkout" = "$share" ] && [ -n "$extras" ] && [ -x "$current/bin/python" ]; then
+        missing=''
+        find_python
+        [ -z "$missing" ] || exit 3
+        [ -n "$dry_run" ] || lock
+        act "install what retaind needs for$extras into $current" add_extras
+        return
+    fi
     preflight
     read_checkout
     [ -n "$dry_run" ] || lock
     if [ "$installed" = same ] && works "$current"; then
+        [ -z "$extras" ] || act "install what retaind needs for$extras into $current" add_extras
         act "check that retaind $version, already installed, is healthy" refresh
         return
     fi
@@ -548,8 +616,16 @@ uninstall() {
             warn "retaind's hooks are still in the agents' settings" "they could not be taken out" \
                 "remove what names retaind from ~/.claude/settings.json"
     fi
-    act "stop retaind, and let it flush" stop_all
-    act "remove $unit" remove_unit
+    there_was=''
+    if is_installed; then
+        there_was=yes
+        act "stop retaind, and let it flush" stop_all
+    else
+        say "retaind is not installed in $share"
+    fi
+    if [ -e "$unit" ] || [ -L "$unit" ]; then
+        act "remove $unit" remove_unit
+    fi
     if [ "$was_lingering" = true ]; then
         act "end the lingering that the installation began" loginctl --no-ask-password disable-linger ||
             warn "lingering stays on" "systemd refused" "sudo loginctl disable-linger $(id -un)"
@@ -560,15 +636,21 @@ uninstall() {
     if [ -d "$share" ]; then
         act "remove $share" remove_share
     fi
-    if [ -n "$purge" ]; then
+    if [ -n "$purge" ] && { [ -d "$state" ] || [ -d "$config" ]; }; then
         act "remove all that retaind kept in $state, and its settings in $config" remove_data
     fi
     [ -z "$dry_run" ] || return 0
     if [ -n "$purge" ]; then
-        say "retaind is removed, with all that it had kept"
-    else
-        say "retaind is removed. What it kept is still in $state"
+        say "all that retaind had kept is removed"
+    elif [ -d "$state" ]; then
+        say "${there_was:+retaind is removed. }What it kept is still in $state"
+    elif [ -n "$there_was" ]; then
+        say "retaind is removed"
     fi
+}
+
+is_installed() { # or what is left of it, a process of ours included
+    [ -d "$share" ] || [ -e "$unit" ] || [ -L "$unit" ] || detached_pid
 }
 
 hooks_are_installed() {
@@ -622,8 +704,7 @@ stop_launchd() {
 }
 
 stop_detached() { # whoever holds the state folder; the process must be ours
-    pid=$(sed -n 's/.*"pid": *\([0-9][0-9]*\).*/\1/p' "$state/lock" 2>/dev/null) || return 0
-    [ -n "$pid" ] && runs_retaind "$pid" || return 0
+    detached_pid || return 0
     kill -TERM "$pid" 2>/dev/null || return 0
     tries=0
     while runs_retaind "$pid"; do
@@ -634,6 +715,11 @@ stop_detached() { # whoever holds the state folder; the process must be ours
         pause
         tries=$((tries + 1))
     done
+}
+
+detached_pid() { # sets pid
+    pid=$(sed -n 's/.*"pid": *\([0-9][0-9]*\).*/\1/p' "$state/lock" 2>/dev/null) || return 1
+    [ -n "$pid" ] && runs_retaind "$pid"
 }
 
 runs_retaind() { # pid
@@ -665,7 +751,7 @@ remove_unit() {
 
 remove_share() {
     rm -rf "$versions"
-    rm -f "$current" "$manifest" "$log" "$share/install.sh" "$share"/.current.* "$share/.unit-before"
+    rm -f "$current" "$manifest" "$log" "$share/install.sh" "$share"/.current.* "$share/.extras" "$share/.unit-before"
     rm -rf "$share/.installing"
     rmdir "$share" 2>/dev/null || warn "$share is not empty and stays" "it holds files that are not ours" "ls -la '$share'"
 }

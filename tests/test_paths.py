@@ -166,9 +166,10 @@ def test_a_shared_folder_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o1777)
 
-    with pytest.raises(StateUnwritable, match="shared"):
+    with pytest.raises(StateUnwritable, match="shared") as raised:
         private_dir(folder)
 
+    assert raised.value.fix == f"chmod 700 {folder}"
     assert folder.stat().st_mode & 0o7777 == 0o1777
 
 
@@ -177,8 +178,10 @@ def test_a_symbolic_link_is_refused_unless_links_are_fine(tmp_path: Path) -> Non
     link = tmp_path / "link"
     link.symlink_to("real")
 
-    with pytest.raises(StateUnwritable, match="symbolic link"):
+    with pytest.raises(StateUnwritable, match="symbolic link") as raised:
         private_dir(link)
+    assert "RETAIND_STATE_DIR" in raised.value.fix
+    assert "remove" not in raised.value.fix
     private_dir(link, symlink_ok=True)
 
 

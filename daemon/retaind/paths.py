@@ -6,6 +6,7 @@ a short command a quarter of its time. RETAIND_STATE_DIR, RETAIND_CONFIG_FILE an
 
 import json
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Mapping
@@ -96,7 +97,7 @@ def private_dir(path: Path, *, symlink_ok: bool = False) -> None:
             raise StateUnwritable(
                 f"the folder {path} is not safe to use",
                 why=fault,
-                fix=f"remove {path}, or set RETAIND_STATE_DIR and RETAIND_SOCKET elsewhere",
+                fix=_how_to_make_ours(path, itself, found),
             )
         if stat.S_IMODE(found.st_mode) & 0o077:
             path.chmod(0o700)
@@ -116,6 +117,15 @@ def _why_not_ours(itself: os.stat_result, found: os.stat_result, *, symlink_ok: 
     if {itself.st_uid, found.st_uid} != {os.geteuid()}:
         return f"it belongs to user {found.st_uid}"
     return "it is shared with other users" if found.st_mode & stat.S_ISVTX else ""
+
+
+def _how_to_make_ours(path: Path, itself: os.stat_result, found: os.stat_result) -> str:
+    """Return a fix that loses nothing: what the folder holds may be all that is kept."""
+    is_link = stat.S_ISLNK(itself.st_mode)
+    ours = {itself.st_uid, found.st_uid} == {os.geteuid()}
+    if ours and not is_link and stat.S_ISDIR(found.st_mode):
+        return f"chmod 700 {shlex.quote(str(path))}"
+    return "set RETAIND_STATE_DIR and RETAIND_SOCKET to places in a folder of your own"
 
 
 def socket_limit(platform: str = sys.platform) -> int:

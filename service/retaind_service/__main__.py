@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +142,22 @@ def _record(arguments: argparse.Namespace) -> int:
             state_dir=arguments.state_dir,
             environment=recording.kept,
             files=manifest.hashes(tuple(arguments.file)),
+            extras=earlier.extras if earlier else "",
         ),
     )
+    _say(arguments, {"changed": changed}, "changed" if changed else "unchanged")
+    return 0
+
+
+def _extras(arguments: argparse.Namespace) -> int:
+    earlier = manifest.load(arguments.manifest)
+    if earlier is None:
+        raise ServiceError(
+            f"{arguments.manifest} is no record of an installation",
+            why="it is gone or damaged",
+            fix="./install.sh",
+        )
+    changed = manifest.save(arguments.manifest, replace(earlier, extras=arguments.names))
     _say(arguments, {"changed": changed}, "changed" if changed else "unchanged")
     return 0
 
@@ -184,7 +198,9 @@ def _parser() -> argparse.ArgumentParser:
     record.add_argument("file", type=Path, nargs="*")
     record.add_argument("--linger", action="store_true")
     record.add_argument("--state-dir", type=Path, required=True)
-    for added in (fingerprint, install, record):
+    extras = verb(_extras, "note in the manifest which extras are installed")
+    extras.add_argument("names")
+    for added in (fingerprint, install, record, extras):
         added.add_argument("--manifest", type=Path, required=True)
     return parser
 

@@ -17,6 +17,7 @@ class Manifest:
     """`files` maps a path to the hash of its content, or to "" for a link.
 
     `checkout_sha256` tells what was installed; `linger` is True only where the installer set it.
+    `extras` are the names of what was installed beyond the necessary, with commas between them.
     """
 
     version: str
@@ -27,6 +28,7 @@ class Manifest:
     state_dir: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[Path, str] = field(default_factory=dict)
+    extras: str = ""
 
 
 def load(path: Path) -> Manifest | None:
@@ -42,6 +44,7 @@ def load(path: Path) -> Manifest | None:
             state_dir=Path(raw["state_dir"]),
             environment={str(name): str(value) for name, value in raw["environment"].items()},
             files={Path(entry["path"]): str(entry["sha256"]) for entry in raw["files"]},
+            extras=str(raw.get("extras", "")),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -55,6 +58,7 @@ def save(path: Path, manifest: Manifest) -> bool:
         "python": str(manifest.python),
         "manager": manifest.manager,
         "linger": manifest.linger,
+        "extras": manifest.extras,
         "state_dir": str(manifest.state_dir),
         "environment": dict(manifest.environment),
     }

@@ -112,3 +112,36 @@ def test_every_verb_has_help(place: Home) -> None:
         done = place.cli(verb, "--help")
         assert done.returncode == 0, verb
         assert done.stdout.startswith(f"Usage: retaind {verb}".encode())
+
+
+NO_TEXT = os.fsdecode(b"\xff")
+
+
+@pytest.mark.parametrize("verb", ["show", "restore", "sessions", "verify", "forget", "flush"])
+def test_an_id_that_is_no_text_names_no_session(kept: Home, verb: str) -> None:
+    said = failure(kept, verb, NO_TEXT, code=1)
+
+    assert 'there is no session "\\xff"' in said
+
+
+def test_an_id_without_end_is_not_repeated_whole(kept: Home) -> None:
+    said = failure(kept, "show", "x" * 9999, code=1)
+
+    assert "x" * 80 + "…" in said
+    assert len(said) < 200
+
+
+def test_a_search_in_a_session_that_does_not_exist_says_so(kept: Home) -> None:
+    assert 'no session "nosuch"' in failure(kept, "search", "--session", "nosuch", "x", code=1)
+
+
+def test_a_word_that_looks_like_an_option_is_told_how_to_be_a_word(place: Home) -> None:
+    assert "FIX: retaind search -- WORDS" in failure(place, "search", "-alpha0", code=2)
+
+
+def test_a_group_without_a_verb_prints_its_help_alone(place: Home) -> None:
+    done = place.cli("hooks")
+
+    assert done.returncode == 2
+    assert b"uninstall" in done.stderr
+    assert b"FIX" not in done.stderr

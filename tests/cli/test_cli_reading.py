@@ -188,3 +188,16 @@ def test_selftest_passes(place: Home) -> None:
 
     assert done.returncode == 0, done.stdout.decode()
     assert done.stdout.count(b"ok    ") == 5
+
+
+def test_doctor_counts_the_log_of_the_database_too(kept: Home) -> None:
+    database = kept.state / "retaind.db"
+    log = database.with_name("retaind.db-wal")
+    before = database.stat().st_size
+    was = log.read_bytes() if log.exists() else None
+    log.write_bytes(b"\0" * 9_000_000)  # no frame of it is valid: SQLite passes over it
+
+    checks = {check["name"]: check["detail"] for check in kept.json("doctor")["checks"]}
+
+    log.unlink(missing_ok=True) if was is None else log.write_bytes(was)
+    assert checks["database"].startswith(f"{(before + 9_000_000) / 1e6:.1f} MB")

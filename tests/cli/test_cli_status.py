@@ -152,7 +152,7 @@ def test_people_get_plain_words_within_80_columns(place: Home) -> None:
     with answering(place, FACTS):
         shown = place.cli("status").stdout.decode()
 
-    assert "retaind 0.1.0 is degraded for" in shown
+    assert "retaind 0.1.0 is running, degraded, for" in shown
     assert "1,234 transcripts, 5.0 MB" in shown
     assert "5 retained, 2 dropped by policy, 100 B pending, 1 set aside" in shown
     assert "25 %" in shown

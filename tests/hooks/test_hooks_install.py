@@ -247,3 +247,37 @@ def test_doctor_says_how_the_hooks_are(place: Home) -> None:
     assert b"hooks: installed" in place.cli("doctor").stdout
     settings_file(place).write_text("{")
     assert b"warn  hooks:" in place.cli("doctor").stdout
+
+
+def test_a_file_that_was_not_there_is_not_there_afterwards(place: Home) -> None:
+    path = settings_file(place)
+    path.unlink(missing_ok=True)
+
+    run(place, "install")
+    run(place, "uninstall")
+
+    assert not path.exists()
+    assert not Path(f"{path}.before-retaind").exists()
+
+
+def test_settings_that_say_again_what_they_said_get_their_bytes_back(place: Home) -> None:
+    path = settings_file(place)
+    path.write_text('{"model":   "opus"}')
+
+    run(place, "install")
+    run(place, "uninstall")
+
+    assert path.read_text() == '{"model":   "opus"}'
+    assert not Path(f"{path}.before-retaind").exists()
+
+
+def test_the_copy_stays_where_the_settings_have_changed_since(place: Home) -> None:
+    path = settings_file(place)
+    path.write_text('{"model": "opus"}')
+
+    run(place, "install")
+    path.write_text(json.dumps({**written(path), "model": "other"}))
+    run(place, "uninstall")
+
+    assert written(path) == {"model": "other"}
+    assert written(Path(f"{path}.before-retaind")) == {"model": "opus"}

@@ -43,7 +43,8 @@ def test_a_dry_run_prints_each_step_and_touches_nothing(fresh: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--nonsense",), ("--purge",), ("--prefix",), ("--offline=",), ("extra",)]
+    "options",
+    [("--nonsense",), ("--purge",), ("--prefix",), ("--offline=",), ("extra",), ("--extra", "x")],
 )
 def test_wrong_usage_ends_with_2_and_points_to_the_help(fresh: Home, options: tuple[str]) -> None:
     done = fresh.run(REPOSITORY / "install.sh", *options)
@@ -312,6 +313,22 @@ def test_either_ensurepip_or_a_pip_is_enough(
     assert found.returncode == 0
 
 
+def test_an_extra_is_added_by_the_copy_alone_and_stays_at_the_next_installation(
+    installed: Home,
+) -> None:
+    python = installed.share / "current/bin/python"
+    asked = [str(python), "-I", "-c", "import mcp"]
+    assert subprocess.run(asked, capture_output=True, check=False).returncode != 0
+
+    done = installed.run(installed.share / "install.sh", "--extra", "mcp")
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+    shutil.rmtree((installed.share / "current").resolve() / "lib")
+    assert installed.install().returncode == 0
+    assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
 # ---- removing
 
 
@@ -361,8 +378,10 @@ def test_purging_takes_the_data_too_and_no_transcript(fresh: Home) -> None:
 
 def test_uninstalling_nothing_is_fine(fresh: Home) -> None:
     done = fresh.install("--uninstall")
+    dry = fresh.install("--uninstall", "--purge", "--dry-run")
 
     assert done.returncode == 0
+    assert done.stdout == dry.stdout == f"retaind is not installed in {fresh.share}\n"
     assert list(fresh.path.iterdir()) == []
 
 

@@ -635,3 +635,13 @@ def test_many_clients_at_once_are_all_answered(start: Start) -> None:
         thread.join()
 
     assert statuses == [200] * 20
+
+
+@pytest.mark.parametrize(
+    ("body", "title"),
+    [(b"{", "the body is not JSON"), (b"[]", "the body is not what this path takes")],
+)
+def test_what_is_no_json_is_told_from_what_has_another_form(
+    start: Start, body: bytes, title: str
+) -> None:
+    assert ask(start(), "/v1/flush", body).json["title"] == title

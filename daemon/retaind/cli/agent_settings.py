@@ -37,22 +37,52 @@ def read(folder: Path) -> Json:
     return _read(folder).settings
 
 
-def change(folder: Path, edit: Edit) -> bool:
+def change(folder: Path, edit: Edit, *, copy: bool = True) -> bool:
     """Replace the settings by what `edit` makes of them, in one step; says whether anything changed.
 
-    The first time, the file as it was is kept beside it. A link is followed, so that what it points to
-    changes. If the file changes meanwhile, it is read again.
+    The first time, the file as it was is kept beside it, where `copy`. A link is followed, so that what
+    it points to changes. If the file changes meanwhile, it is read again.
     """
     for _ in range(_TRIES):
         found = _read(folder)
         wanted = edit(found.settings)
         if wanted == found.settings:
             return False
-        if _replace(found, wanted):
+        if _replace(found, wanted, copy=copy):
             return True
     raise RetaindError(
         f"{found.path} changes all the time", why="another program writes it", fix="try again"
     )
+
+
+def undo(folder: Path, edit: Edit) -> bool:
+    """Change the settings as `change` does, and take away what the first change added beside them.
+
+    That is the copy, once the settings equal it again: it takes its place back. And it is a file that
+    then says nothing and of which there is no copy, for then there was none before.
+    """
+    changed = change(folder, edit, copy=False)
+    found = _read(folder)
+    backup = Path(f"{found.path}{BACKUP_SUFFIX}")
+    kept = _bytes(backup)
+    if kept is None:
+        is_link = (folder / FILE_NAME).is_symlink()
+        if changed and not found.settings and not is_link and _bytes(found.path) == found.data:
+            found.path.unlink(missing_ok=True)
+    elif _parsed(kept) == found.settings:
+        if changed and found.data is not None and _bytes(found.path) == found.data:
+            backup.chmod(stat.S_IMODE(found.path.stat().st_mode))
+            backup.replace(found.path)  # the very bytes that were there, with their spaces
+        else:
+            backup.unlink(missing_ok=True)
+    return changed
+
+
+def _parsed(data: bytes) -> object:
+    try:
+        return json.loads(data.decode("utf-8-sig")) if data.strip() else {}
+    except ValueError:
+        return None
 
 
 def hooks_of(settings: Mapping[str, Any]) -> Mapping[str, list[Any]]:
@@ -120,14 +150,15 @@ def _checked(settings: Any, path: Path) -> Json:
     return settings
 
 
-def _replace(found: _Read, wanted: Json) -> bool:
+def _replace(found: _Read, wanted: Json, *, copy: bool) -> bool:
     """Write the new settings beside the file, and put them in its place; False if it changed meanwhile."""
     path = found.path
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = _NEW_MODE
     if found.data is not None:
         mode = stat.S_IMODE(path.stat().st_mode)
-        _back_up(path, found.data, mode)
+        if copy:
+            _back_up(path, found.data, mode)
     text = json.dumps(wanted, ensure_ascii=False, indent=_indent(found.data)) + "\n"
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -38,6 +39,11 @@ VERBS = {
     "selftest": "Check that this installation can work at all.",
 }
 """Each verb is the `command` of the module of its name, and its line of help."""
+
+
+_TAKE_WORDS = frozenset({"search", "recall"})
+_MISUSED_EXIT = 2
+_HELP_ERROR: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())  # since click 8.2
 
 
 class Verbs(click.Group):
@@ -94,16 +100,18 @@ def _invoke(arguments: Sequence[str]) -> int:
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
-        return _misused(error, arguments)
+        return _misused(error)
     return code if isinstance(code, int) else 0
 
 
-def _misused(error: click.ClickException, arguments: Sequence[str]) -> int:
-    if not arguments:  # click's error is the help itself
+def _misused(error: click.ClickException) -> int:
+    if isinstance(error, _HELP_ERROR):  # its message is the help itself
         print(error.format_message(), file=sys.stderr)
-        return error.exit_code
+        return _MISUSED_EXIT
     what, _, hint = error.format_message().partition("\0")
     where = "retaind"
     if isinstance(error, click.UsageError) and error.ctx:
         where = error.ctx.command_path
+    if isinstance(error, click.NoSuchOption) and where.rpartition(" ")[2] in _TAKE_WORDS:
+        hint = f"{where} -- WORDS, where a word begins with -; {where} --help"
     return say(f"{what.rstrip('.')}. FIX: {hint or where + ' --help'}", error.exit_code)

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,8 +88,15 @@ def _database(paths: Paths) -> Check:
         return Check(
             "database", "fail", "it is damaged", "retaind restart sets it aside and rebuilds"
         )
-    bytes_ = paths.database.stat().st_size
-    return Check("database", "ok", f"{size(bytes_)}, sound")
+    return Check("database", "ok", f"{size(_database_bytes(paths.database))}, sound")
+
+
+def _database_bytes(database: Path) -> int:
+    """Return the size of the database with its log, in which the newest of it may lie."""
+    total = database.stat().st_size
+    with suppress(FileNotFoundError):
+        total += database.with_name(f"{database.name}-wal").stat().st_size
+    return total
 
 
 def _service() -> Iterator[Check]:

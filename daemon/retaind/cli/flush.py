@@ -26,6 +26,10 @@ def command(
     session: str | None, memories: tuple[str, ...], timeout_s: float, *, as_json: bool
 ) -> int:
     """Capture every transcript, or one session's, and retain it now. Waits until that is done."""
+    if session is not None:
+        from retaind.runtime.catalog import check_name
+
+        check_name(session)
     paths = context.paths()
     body = {"session": session, "memories": list(memories), "timeout_s": timeout_s}
 

@@ -42,6 +42,10 @@ def command(
     """
     if (session is None) == (project is None):
         raise UsageError("name either a session or --project FOLDER", fix="retaind forget --help")
+    if session is not None:
+        from retaind.runtime.catalog import check_name
+
+        check_name(session)
     paths = context.paths()
     body: dict[str, Any] = {
         "session": session,

@@ -49,7 +49,7 @@ def install(config_dirs: tuple[Path, ...]) -> None:
 def uninstall(config_dirs: tuple[Path, ...]) -> None:
     """Remove exactly the hooks that `install` adds."""
     for folder in _folders(config_dirs):
-        changed = agent_settings.change(folder, agent_hooks.removed)
+        changed = agent_settings.undo(folder, agent_hooks.removed)
         print(f"{_file(folder)}: {'removed' if changed else 'there are none'}")
 
 

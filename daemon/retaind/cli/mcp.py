@@ -1,7 +1,5 @@
 """`retaind mcp`: recall and search for an agent, over MCP on standard input and output."""
 
-import sys
-
 import click
 
 from retaind.errors import UsageError
@@ -17,11 +15,13 @@ def command() -> None:
     """
     from importlib.util import find_spec
 
+    from retaind.extras import how_to_add
+
     if find_spec(_SDK) is None:
         raise UsageError(
             "retaind mcp needs the MCP SDK, which is not installed",
             why='it is an extra: "retaind[mcp]"',
-            fix=f"{sys.executable} -m pip install 'mcp>=2,<3'",
+            fix=how_to_add(_SDK),
         )
     from retaind.cli.mcp_server import serve
 

@@ -1,11 +1,16 @@
 """`retaind search`: full text over everything retained."""
 
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from retaind.cli import context
 from retaind.cli.output import harmless, paint, print_json
+from retaind.errors import Ambiguous
+
+if TYPE_CHECKING:
+    import sqlite3
 
 
 @click.command()
@@ -50,6 +55,8 @@ def command(
         tags=tags,
     )
     with context.reader() as connection:
+        for session in sessions:
+            _check_session(connection, session)
         found = [asdict(one) for one in search(connection, " ".join(query), limit, filters)]
     if as_json:
         print_json({"results": found})
@@ -58,6 +65,14 @@ def command(
     else:
         for one in found:
             _print(one)
+
+
+def _check_session(connection: "sqlite3.Connection", session: str) -> None:
+    """Raise NotFound for a session that does not exist: that is another answer than no result."""
+    from retaind.runtime.catalog import resolve
+
+    with suppress(Ambiguous):  # of several that have this name all are searched
+        resolve(connection, session)
 
 
 def _print(one: dict[str, Any]) -> None:

@@ -54,9 +54,10 @@ def command(*, as_json: bool, check: bool, watch: bool) -> int:
 
 def _print(found: dict[str, Any]) -> None:
     state = str(found["state"])
-    print(
-        f"retaind {found['version']} is {paint(state, _COLOR_OF.get(state, 'red'))}{_since(found)}"
-    )
+    shown = paint(state, _COLOR_OF.get(state, "red"))
+    if state == "degraded":  # the time is that of the process, not of the trouble
+        shown = f"running, {shown},"
+    print(f"retaind {found['version']} is {shown}{_since(found)}")
     rows: list[tuple[str, str]] = []
     rows += _watched(found.get("watch"))
     kept = f"{counted(found['sessions'], 'transcript')}, {size(found['captured_bytes'])}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retaind.cli import client, context
-from retaind.cli.output import counted, paint, print_json, short_path, size
+from retaind.cli.output import counted, number, paint, print_json, short_path, size
 from retaind.errors import RetaindError
 
 if TYPE_CHECKING:
@@ -102,4 +102,4 @@ def _print(rows: list[dict[str, Any]]) -> None:
         print(f"         {row['reason']}")
     fine = len(rows) - len(wrong)
     kept = sum(row["vault_bytes"] for row in rows)
-    print(f"{counted(fine, 'session')} of {len(rows)} agree; {size(kept)} in the vault")
+    print(f"{counted(fine, 'session')} of {number(len(rows))} agree; {size(kept)} in the vault")

@@ -165,10 +165,10 @@ def _read(key: str, rule: Rule, given: _Given) -> object:
         return rule.read(given.value)
     except Unfit as unfit:
         shown = "" if rule.secret else f", not {_shown(given.value)}"
-        keys = (*key.split("."), *([unfit.at] if unfit.at else []))
-        name = f'{key}."{unfit.at}"' if unfit.at else key
+        name = f'{key}."{unfit.at[0]}"' if unfit.at else key
+        fault = unfit.why or f"must be {rule.expects}{shown}"
         raise ConfigError(
-            f"{given.origin(*keys)}: {name} must be {rule.expects}{shown}",
+            f"{given.origin(*key.split('.'), *unfit.at)}: {name} {fault}",
             fix=f"change it, or remove it for the default (`retaind config` shows {key})",
         ) from None
 

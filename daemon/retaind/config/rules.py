@@ -14,11 +14,15 @@ _WHOLE = re.compile(r"[+-]?\d+")
 
 
 class Unfit(ValueError):
-    """The value is not what the rule expects; `at` names the entry of a table that is at fault."""
+    """The value is not what the rule expects.
 
-    def __init__(self, at: str = "") -> None:
+    `at` is the way to what is at fault in a table; `why` says it in words where the rule's do not do.
+    """
+
+    def __init__(self, *at: str, why: str = "") -> None:
         self.at = at
-        super().__init__(at)
+        self.why = why
+        super().__init__(*at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +188,8 @@ def number_map() -> Rule:
 
 def modes(*names: str) -> Rule:
     """Accept a table of folders: `[projects."PATH"]` with `mode`, or PATH = mode."""
+    *most, last = (f'"{name}"' for name in names)
+    known = f"{', '.join(most)} or {last}"
 
     def read(value: object) -> object:
         found: dict[str, str] = {}
@@ -191,14 +197,16 @@ def modes(*names: str) -> Rule:
             mode = given
             if isinstance(given, Mapping):
                 if set(given) != {"mode"}:
-                    raise Unfit(folder)
+                    raise Unfit(folder, why=f"takes one key, mode: {known}")
                 mode = given["mode"]
-            if mode not in names or not folder.startswith(("/", "~")):
-                raise Unfit(folder)
+            if not folder.startswith(("/", "~")):
+                raise Unfit(folder, why="must be an absolute path, or begin with ~")
+            if mode not in names:
+                shown = f'"{mode}"' if isinstance(mode, str) else repr(mode)
+                raise Unfit(folder, "mode", why=f"has the mode {shown[:60]}; it must be {known}")
             found[folder] = str(mode)
         return tuple(found.items())
 
-    known = ", ".join(f'"{name}"' for name in names)
     return Rule(f"absolute paths, each with mode = {known}", read, _json_from_text, is_map=True)
 
 

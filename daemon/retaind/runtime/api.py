@@ -233,8 +233,10 @@ def _body_limit(method: str, path: str) -> int:
 def _decoded(request: Request, shape: type[T]) -> T:
     try:
         return msgspec.json.decode(request.body or b"{}", type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.ValidationError as error:
         raise Refused(400, "the body is not what this path takes", detail=str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(400, "the body is not JSON", detail=str(error)) from None
 
 
 def _search_terms(request: Request) -> tuple[str, int, Filters]:

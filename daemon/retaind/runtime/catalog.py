@@ -12,6 +12,7 @@ from retaind.errors import Ambiguous, NotFound
 
 _PREFIX_CHARS: Final = 4
 _LISTED_CANDIDATES: Final = 20
+_NAME_CHARS: Final = 80
 
 
 class Stream(NamedTuple):
@@ -92,6 +93,7 @@ def resolve(connection: sqlite3.Connection, name: str) -> Stream:
 
     Raises NotFound, and Ambiguous with the candidates.
     """
+    check_name(name)
     conditions = [("public_id = ?", name), ("session_id = ?", name)]
     if len(name) >= _PREFIX_CHARS:
         like = name.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
@@ -100,10 +102,30 @@ def resolve(connection: sqlite3.Connection, name: str) -> Stream:
         found = _streams(connection, f"kind != 'attachment' AND {condition}", (value,))
         if len(found) > 1:
             lines = [f"{s.public_id}  {s.kind}  {shown_path(s.path)}" for s in found]
-            raise Ambiguous(f'"{name}" names several sessions', tuple(lines[:_LISTED_CANDIDATES]))
+            raise Ambiguous(
+                f'"{_shown_name(name)}" names several sessions', tuple(lines[:_LISTED_CANDIDATES])
+            )
         if found:
             return found[0]
-    raise NotFound(f'there is no session "{name}"', fix="retaind sessions lists them")
+    raise _no_session(name)
+
+
+def check_name(name: str) -> None:
+    """Raise NotFound for a name that no session can have: one whose bytes are not UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise _no_session(name) from None
+
+
+def _no_session(name: str) -> NotFound:
+    return NotFound(f'there is no session "{_shown_name(name)}"', fix="retaind sessions lists them")
+
+
+def _shown_name(name: str) -> str:
+    """Return a name as an error repeats it: short, and with bytes that are not UTF-8 escaped."""
+    text = shown_path(name.encode("utf-8", "surrogateescape"))
+    return text if len(text) <= _NAME_CHARS else text[:_NAME_CHARS] + "…"
 
 
 def load(connection: sqlite3.Connection, only: Stream | None = None) -> list[Session]:

@@ -56,6 +56,7 @@ class Loop:
         self._jobs: list[FlushJob] = []
         self._errands: list[Errand] = []
         self._stopping = False
+        self._trouble: str | None = None
 
     def stop(self) -> None:
         """End the loop after the step under way."""
@@ -85,6 +86,7 @@ class Loop:
         while not self._stopping:
             before = self._engine.last_commit
             busy = await self._engine.step()
+            self._log_trouble(self._engine.last_error)
             if isinstance(self._engine.last_error, StateDamaged):
                 raise self._engine.last_error
             if self._jobs:
@@ -96,6 +98,17 @@ class Loop:
             if not busy:
                 await self._engine.wait()
             await self._pace(before)
+
+    def _log_trouble(self, error: RetaindError | None) -> None:
+        """Log a trouble once when it begins and once when it ends, however often it is met."""
+        what = None if error is None else error.what
+        if what == self._trouble:
+            return
+        if error is not None:
+            logger().error("trouble_began", error=str(error))
+        else:
+            logger().info("trouble_ended", error=self._trouble)
+        self._trouble = what
 
     async def _pace(self, before: float) -> None:
         """Group commits: the first after a quiet spell goes at once, later ones wait a little."""

@@ -14,13 +14,14 @@ from typing import Final
 
 from retaind.core.metering import tokens
 from retaind.errors import ConfigError, RetentionError
+from retaind.extras import how_to_add
 from retaind.runtime.lifecycle import child_environment
 
 BYTES_PER_4: Final = "bytes/4"
 CL100K: Final = "cl100k"
 _LIBRARY: Final = "toktok"
 _IDLE_S: Final = 20.0
-_FIX: Final = "pip install 'retaind[cl100k]', or set metering.tokenizer = \"bytes/4\""
+_FIX: Final = f'{how_to_add(CL100K)}, or set metering.tokenizer = "bytes/4"'
 # Runs in the child. A line is one text as JSON, the answer to it one number.
 _CHILD: Final = """
 import json, select, sys
