@@ -121,7 +121,7 @@ NO_TEXT = os.fsdecode(b"\xff")
 def test_an_id_that_is_no_text_names_no_session(kept: Home, verb: str) -> None:
     said = failure(kept, verb, NO_TEXT, code=1)
 
-    assert 'there is no session "\\xff"' in said
+    assert 'there is no session "\\udcff"' in said
 
 
 def test_an_id_without_end_is_not_repeated_whole(kept: Home) -> None:

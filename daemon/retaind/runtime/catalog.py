@@ -124,7 +124,7 @@ def _no_session(name: str) -> NotFound:
 
 def _shown_name(name: str) -> str:
     """Return a name as an error repeats it: short, and with bytes that are not UTF-8 escaped."""
-    text = shown_path(name.encode("utf-8", "surrogateescape"))
+    text = name.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= _NAME_CHARS else text[:_NAME_CHARS] + "…"
 
 
