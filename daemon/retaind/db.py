@@ -5,7 +5,7 @@ The vault, the memories and the runtime are handed a `Database` or a connection;
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -49,9 +49,10 @@ class Database:
         Raises StateTooNew, StateUnwritable, StateDamaged or DiskFull.
         """
         with _translated(path):
-            _refuse_newer(path)
+            _look_first(path)
             writer = _connect_writer(path)
             try:
+                _refuse_newer(writer, path)
                 migrate(writer, path)
             except BaseException:
                 writer.close()
@@ -192,16 +193,23 @@ def _connect_writer(path: Path) -> Connection:
     return connection
 
 
-def _refuse_newer(path: Path) -> None:
-    """Look before anything is written: a newer database is left as it is, to the last byte."""
+def _look_first(path: Path) -> None:
+    """Look before anything is written: a newer database is left as it is, to the last byte.
+
+    One that was killed while it was made cannot be read before it is opened for writing.
+    """
     if not path.exists():
         return
-    connection = open_readonly(path)
     try:
-        tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migration'")
-        found = max(versions(connection), default=0) if tables.fetchone() else 0
-    finally:
-        connection.close()
+        with _translated(path), closing(open_readonly(path)) as connection:
+            _refuse_newer(connection, path)
+    except StateUnwritable:
+        return
+
+
+def _refuse_newer(connection: Connection, path: Path) -> None:
+    tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migration'")
+    found = max(versions(connection), default=0) if tables.fetchone() else 0
     newest = schema.migrations()[-1].version
     if found > newest:
         raise StateTooNew(

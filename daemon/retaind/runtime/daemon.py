@@ -19,6 +19,7 @@ from retaind.runtime.control_socket import listen
 from retaind.runtime.footprint import give_back
 from retaind.runtime.lifecycle import (
     ClockGap,
+    keep_going,
     leave_within,
     notify,
     show_where_it_hangs,
@@ -106,11 +107,14 @@ async def _serve(parts: Parts, api: Api, listener: SocketListener) -> None:
 
     async with anyio.create_task_group() as tasks:
         await tasks.start(watch_signals, stop, parts.answers.reload_soon)
-        tasks.start_soon(parts.answers.reload_when_asked)
+        for run in (
+            parts.answers.reload_when_asked,
+            parts.results.run,
+            parts.answers.nudges.run,
+            parts.answers.upkeep.resume,
+        ):
+            tasks.start_soon(keep_going, run, log.warning)
         tasks.start_soon(api.serve, listener)
-        tasks.start_soon(parts.results.run)
-        tasks.start_soon(parts.answers.nudges.run)
-        tasks.start_soon(parts.answers.upkeep.resume)
         if (extraction := parts.answers.upkeep.extraction) is not None:
             tasks.start_soon(extraction.run)
         tasks.start_soon(_heartbeat, parts)
@@ -122,8 +126,12 @@ async def _serve(parts: Parts, api: Api, listener: SocketListener) -> None:
             tasks.start_soon(parts.remote.run)
         notify("READY=1", "STATUS=watching")
         log.info("ready", sessions=len(parts.capture.index), pid=os.getpid())
-        await parts.loop.run()
-        tasks.cancel_scope.cancel()
+        try:
+            await parts.loop.run()
+        finally:
+            if not stopping.is_set():  # an error ends the loop: the watcher's thread must end, too
+                stop()
+            tasks.cancel_scope.cancel()
 
 
 async def _heartbeat(parts: Parts) -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -14,10 +14,11 @@ import anyio
 from anyio.abc import TaskStatus
 
 from retaind import __version__
-from retaind.errors import AlreadyRunning, StateUnwritable
+from retaind.errors import AlreadyRunning, DiskFull, StateDamaged, StateError, StateUnwritable
 from retaind.paths import Holder, Paths, private_dir, read_holder, write_holder
 
 _FORCED_EXIT: Final = 130
+_TASK_PAUSE_S: Final = 5.0
 _LOCK_PATIENCE_S: Final = 0.5
 _LOCK_PAUSE_S: Final = 0.02
 
@@ -127,6 +128,20 @@ async def watch_signals(
             else:
                 asked = True
                 stop()
+
+
+async def keep_going(run: Callable[[], Awaitable[None]], log: Callable[..., object]) -> None:
+    """Run a task to its end; a full disk, or a database that somebody holds, only makes it wait."""
+    while True:
+        try:
+            await run()
+        except StateDamaged:
+            raise
+        except (DiskFull, StateError) as error:
+            log("task_waits", why=str(error))
+            await anyio.sleep(_TASK_PAUSE_S)
+        else:
+            return
 
 
 def show_where_it_hangs() -> None:

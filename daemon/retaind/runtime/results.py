@@ -13,13 +13,11 @@ import anyio
 import anyio.to_thread
 
 from retaind.db import Connection, Database
-from retaind.errors import DiskFull, StateDamaged, StateError
 from retaind.runtime.events import Events
 from retaind.runtime.lifecycle import child_environment
 
 _BATCH: Final = 256
 _HOOK_S: Final = 30.0
-_PAUSE_S: Final = 5.0
 _KEPT_ROWS: Final = 10_000
 
 
@@ -43,16 +41,9 @@ class Results:
         """Tell what there is, then wait for news, until cancelled."""
         while True:
             self._news = anyio.Event()
-            try:
-                while await self.tell_some():
-                    pass
-            except StateDamaged:
-                raise
-            except (DiskFull, StateError) as error:
-                self._log("results_wait", why=error.why)
-                await anyio.sleep(_PAUSE_S)
-            else:
-                await self._news.wait()
+            while await self.tell_some():
+                pass
+            await self._news.wait()
 
     async def tell_some(self) -> bool:
         """Tell one batch of results; says whether there may be more."""
