@@ -3,10 +3,12 @@
 
 import hashlib
 import os
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -106,21 +108,66 @@ def test_damage_met_while_running_is_set_aside_at_the_next_start(home: Home) -> 
     assert home.cli("verify", "--deep").returncode == 0
 
 
+@pytest.mark.parametrize("table", ["block", "cursor", "local_index_data", "record_owner"])
+def test_damage_that_only_work_meets_is_set_aside_at_the_next_start(home: Home, table: str) -> None:
+    (home.project / "a.jsonl").write_bytes(lines(1, 20))
+    home.start()
+    home.flush()
+    home.stop()
+    with sqlite3.connect(home.state / "retaind.db") as connection:
+        query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        (root,) = connection.execute(query, (table,)).fetchone()
+    connection.close()
+    with (home.state / "retaind.db").open("r+b") as file:
+        file.seek((root - 1) * 8192)
+        file.write(b"\xa5" * 8192)
+    with (home.project / "a.jsonl").open("ab") as file:
+        file.write(lines(21, 22))
+    _start_until_it_works(home)
+
+    assert _kept(home) == {"a.jsonl": lines(1, 22)}
+    assert sorted(found_in(home.state / "retaind.db").elements()) == list(range(1, 23))
+    assert list((home.state / "quarantine").glob("*/retaind.db"))
+
+
 def _start_until_it_works(home: Home) -> None:
-    """Start the daemon as a service manager does, until it has flushed."""
+    """Start the daemon as a service manager does, each time that it has ended, until it has flushed."""
     for _ in range(STARTS):
         if home.process is None:
             home.start(wait=False)
-        try:
-            wait_until(home.answers, "the daemon answers")
-            if home.ask("POST", "/v1/flush", {"timeout_s": 30})["complete"]:
-                return
-            wait_until(lambda: home.process is None or home.process.poll() is not None, "it ends")
-        except (AssertionError, OSError):
-            pass
-        home.clean_up()
-        home.process = None
+        wait_until(lambda: _ended(home) or _has_flushed(home), "it has flushed, or ended")
+        if not _ended(home):
+            return
+        home.wait_for_exit()
     raise AssertionError(f"it does not work after {STARTS} starts: {home.log.read_text()}")
+
+
+def _has_flushed(home: Home) -> bool:
+    try:
+        return bool(home.ask("POST", "/v1/flush", {"timeout_s": 30})["complete"])
+    except (OSError, HTTPException, AssertionError):
+        return False
+
+
+def test_a_database_whose_making_was_cut_short_is_made(home: Home, tmp_path: Path) -> None:
+    made = tmp_path / "retaind.db"
+    connection = sqlite3.connect(made, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=DELETE")
+    connection.execute("CREATE TABLE t (data BLOB)")
+    connection.execute("PRAGMA cache_size=1")
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO t VALUES (randomblob(200000))")
+    home.state.mkdir(mode=0o700)
+    for name in ("retaind.db", "retaind.db-journal"):
+        shutil.copy(tmp_path / name, home.state / name)
+    connection.execute("ROLLBACK")
+    connection.close()
+    (home.project / "a.jsonl").write_bytes(lines(1, 4))
+    home.start()
+    home.flush()
+
+    assert _kept(home) == {"a.jsonl": lines(1, 4)}
+    assert not (home.state / "quarantine").exists()
 
 
 def test_T50_a_newer_schema_is_refused_untouched(home: Home) -> None:

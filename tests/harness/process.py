@@ -80,12 +80,15 @@ class Home:
         wait: bool = True,
         bound: bool = False,
         limits: Mapping[int, int] | None = None,
+        inotify: Mapping[str, int] | None = None,
         **extra: str,
     ) -> None:
         """Start the daemon, and wait until its socket answers. See `Zygote.start`."""
         if self._zygote is not None:
             environ = {**self.environ, **extra}
-            self.process = self._zygote.start(environ, self.log, bound=bound, limits=limits)
+            self.process = self._zygote.start(
+                environ, self.log, bound=bound, limits=limits, inotify=inotify
+            )
         else:
             self.process = self._started(extra)
         if wait:

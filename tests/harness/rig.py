@@ -1,8 +1,9 @@
 """A real engine on a real database and real files, driven step by step from a test."""
 
 import asyncio
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,11 +102,31 @@ class Rig:
         """Scan, and capture all that can be seen."""
         self._runner.run(self.engine.settle())
 
+    def begin_scan(self) -> None:
+        """List the folders, and leave what was found for later."""
+
+        async def work() -> None:
+            self.engine.request_scan()
+            while self.engine.import_progress() is None:
+                await self.engine.wait()
+                await self.engine.step()
+
+        self._runner.run(work())
+
     def retain(self) -> None:
         """Retain all that is captured."""
 
         async def work() -> None:
             self.retainer.force(None)
+            while await self.retainer.step():
+                pass
+
+        self._runner.run(work())
+
+    def retain_due(self) -> None:
+        """Retain what is due by itself, as the daemon does in passing."""
+
+        async def work() -> None:
             while await self.retainer.step():
                 pass
 
@@ -120,9 +141,25 @@ class Rig:
         """Return what is kept, by the file's name at the last look."""
         return {stream.name: stream for stream in streams_in(self.database.path)}
 
+    def dropped(self, name: str) -> dict[str, int]:
+        """Return what retention dropped of the stream with this file name, by reason."""
+        (public_id,) = [s.public_id for s in self.streams().values() if s.name == name]
+        with self._reading() as connection:
+            (counts,) = connection.execute(
+                "SELECT c.dropped FROM cursor c JOIN generation g ON g.id = c.generation_id"
+                " JOIN stream s ON s.id = g.stream_id WHERE s.public_id = ? ORDER BY g.n DESC",
+                (public_id,),
+            ).fetchone()
+        found: dict[str, int] = json.loads(counts)
+        return found
+
     def found(self) -> list[int]:
         """Return the numbers of the records that a search finds, sorted, each as often as it is found."""
         return sorted(found_in(self.database.path).elements())
+
+    def run(self, work: Coroutine[None, None, None]) -> None:
+        """Run something on the engine's event loop."""
+        self._runner.run(work)
 
     def hint(self, *paths: Path) -> None:
         """Tell the engine of paths, and let it work off the hints without a scan."""

@@ -150,9 +150,10 @@ class Writer:
             here = [s.data for s in streams if s.name == f"{name}.jsonl" and s.data == life.data]
             assert here or not life.data, (name, _shown(life.data))
         lives = [life.data for life in self.lives]
-        strange = _without_partner([data for data in held if len(data) >= TELLING_BYTES], lives)
-        strange += [data for data in held if not any(life.startswith(data) for life in lives)]
-        assert not strange, [_shown(data) for data in strange]
+        unreal = [data for data in held if not any(life.startswith(data) for life in lives)]
+        assert not unreal, [_shown(data) for data in unreal]
+        twice = _without_partner([data for data in held if len(data) >= TELLING_BYTES], lives)
+        assert not twice, [_shown(data) for data in twice]
         whole = {n for data in held for n in numbers(data) if line(n)[:-1] in data}
         assert found == Counter(whole), (found - Counter(whole), Counter(whole) - found)
         for stream in streams:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, Self
 
 _POLL_S = 0.005
+NO_NAMESPACE = 71
+"""The exit code of a daemon that should have had limits of its own, where none can be set."""
 
 
 class Forked:
@@ -79,12 +81,14 @@ class Zygote:
         *,
         bound: bool = False,
         limits: Mapping[int, int] | None = None,
+        inotify: Mapping[str, int] | None = None,
     ) -> Forked:
         """Fork a daemon with this environment; what it prints goes to `log`.
 
-        `bound` has permissions bind it although it runs as root; `limits` are resource limits.
+        `bound` has permissions bind it although it runs as root; `limits` are resource limits;
+        `inotify` limits `instances` or `watches` in a user namespace of its own.
         """
-        start = {"environ": dict(environ), "log": str(log), "bound": bound}
+        start = {"environ": dict(environ), "log": str(log), "bound": bound, "inotify": inotify}
         pid = self._ask({**start, "limits": list((limits or {}).items())})
         assert pid is not None
         self._daemons = [daemon for daemon in self._daemons if daemon.returncode is None]
@@ -131,9 +135,13 @@ def _start(request: Mapping[str, Any]) -> int:
             resource.setrlimit(resource_id, (limit, limit))
         if request["bound"]:
             _let_permissions_bind()
+        if request["inotify"]:
+            _limit_inotify(request["inotify"])
         from retaind.cli.app import run
 
         code = run(["run"])
+    except SystemExit as left:
+        code = int(left.code or 0)
     finally:
         os._exit(code)
 
@@ -165,6 +173,18 @@ def _let_permissions_bind() -> None:
         # DAC_OVERRIDE, DAC_READ_SEARCH and FOWNER are the bits 1 to 3 of the first three words.
         words = [word & ~0b1110 for word in struct.unpack("=6I", sets.raw[:24])]
         libc.capset(header, ctypes.create_string_buffer(struct.pack("=6I", *words)))
+
+
+def _limit_inotify(limits: Mapping[str, int]) -> None:
+    """Enter a user namespace in which inotify has these limits."""
+    import ctypes
+
+    uid = os.geteuid()
+    if ctypes.CDLL(None).unshare(0x10000000):
+        raise SystemExit(NO_NAMESPACE)
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    for name, limit in limits.items():
+        Path(f"/proc/sys/user/max_inotify_{name}").write_text(str(limit))
 
 
 if __name__ == "__main__":
