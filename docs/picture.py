@@ -55,7 +55,9 @@ def main() -> None:
         finally:
             run(home, "stop")
     svg = console.export_svg(title="retaind", unique_id="retaind")
-    svg = re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)  # nothing is fetched to show it
+    svg = re.sub(
+        r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL
+    )  # nothing is fetched to show it
     (Path(__file__).parent / "terminal.svg").write_text(svg, encoding="utf-8")
 
 

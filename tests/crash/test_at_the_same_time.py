@@ -95,8 +95,8 @@ def test_a_stream_excluded_during_a_round_stays_excluded(tmp_path: Path) -> None
     _append(path, lines(4, 20_000))
 
     async def exclude() -> None:
-        while rig.engine.import_progress() is None:
-            await asyncio.sleep(0)  # noqa: ASYNC110 - the engine has no event for the end of a listing
+        while rig.engine.import_progress() is None:  # noqa: ASYNC110 - a listing's end is no event
+            await asyncio.sleep(0)
         await rig.engine.apply_rules(Exclusion(projects=("/home/dev/lab",)), 60.0)
 
     async def both() -> None:

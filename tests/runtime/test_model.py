@@ -152,7 +152,9 @@ class Files(RuleBasedStateMachine):
     @invariant()
     def what_was_seen_is_kept_once_and_whole(self) -> None:
         wanted = sorted(data for data in (*self.kept, *self.seen.values()) if data)
-        grown = [data for name, data in self.disk.items() if self.seen.get(name) not in {None, data}]
+        grown = [
+            data for name, data in self.disk.items() if self.seen.get(name) not in {None, data}
+        ]
         if grown or set(self.disk) != set(self.seen):
             return
         found = sorted(

@@ -6,7 +6,7 @@ from typing import Final
 from retaind.db import Connection, Database
 from retaind.failpoint import reach
 from retaind.runtime.index import Tracked
-from retaind.vault import streams
+from retaind.vault import compaction
 from retaind.vault.blocks import BlockDamaged
 
 _BUSY: Final = 64
@@ -52,7 +52,7 @@ class Merger:
         """Merge one run; a block that cannot be read stays as it is, for `verify` to name."""
 
         def merge(connection: Connection) -> bool:
-            merged = streams.merge_small(connection, generation_id, idle=idle)
+            merged = compaction.merge_small(connection, generation_id, idle=idle)
             reach("merge.stored")
             return merged
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from retaind.vault import blocks
-from retaind.vault.blocks import Block, Span
+from retaind.vault.blocks import Block
 from retaind.vault.identity import NOTHING, Evidence, Locator
 
 SourceState = Literal["present", "gone", "unobservable"]
@@ -263,30 +263,6 @@ def read(
             raw = blocks.decompress(data, length)
             yield at, raw[at - first : end - first]
         at = first + length
-
-
-def merge_small(connection: sqlite3.Connection, generation_id: int, *, idle: bool) -> bool:
-    """Merge one run of small blocks if there is one worth merging; says whether it did."""
-    rows = connection.execute(
-        "SELECT start, length FROM block WHERE generation_id = ? AND length < ? AND data IS NOT NULL"
-        " ORDER BY start",
-        (generation_id, blocks.BLOCK_BYTES),
-    ).fetchall()
-    run = blocks.mergeable([Span(*row) for row in rows], idle=idle)
-    if not run:
-        return False
-    start, end = run[0].start, run[-1].start + run[-1].length
-    raw = b"".join(piece for _, piece in read(connection, generation_id, start, end))
-    merged = blocks.recompress(start, raw)
-    connection.execute(
-        "DELETE FROM block WHERE generation_id = ? AND start >= ? AND start < ?",
-        (generation_id, start, end),
-    )
-    connection.execute(
-        "INSERT INTO block (generation_id, start, length, data) VALUES (?, ?, ?, ?)",
-        (generation_id, *merged),
-    )
-    return True
 
 
 def generations(

@@ -71,16 +71,28 @@ def recall(
     terms = weighed(connection, recall_terms(query), total)
     own = any_of([one for at, one in enumerate(terms) if one.of == at])
     others = any_of([one for at, one in enumerate(terms) if one.of != at])
-    hits = _hits(connection, own, filters or Filters(), project, _CANDIDATES)
-    hits += _hits(connection, others, filters or Filters(), project, _CANDIDATES_ALIKE)
+    narrowed = filters or Filters()
+    hits = _hits(connection, own, narrowed, project, _CANDIDATES)
+    hits += _hits(connection, others, narrowed, project, _CANDIDATES_ALIKE)
     hits = list({hit.id: hit for hit in hits}.values())
     reader = Reader(connection)
     rated = scored(terms, hits, texts(reader, hits), now, project)
     turns = turns_of(terms, rated, least(terms, total, floor))
-    room = (
-        max(max_tokens * CHARS_PER_TOKEN - len(preamble) - _FRAME_CHARS, 1) if max_tokens > 0 else 0
-    )
-    units = _units(connection, reader, turns, limit, room, given)
+    units = _units(connection, reader, turns, limit, _room(max_tokens, preamble), given)
+    return _recalled(units, now, max_tokens, preamble)
+
+
+def _room(max_tokens: int, preamble: str) -> int:
+    """Return the characters that memories may take in a block; 0 is no limit."""
+    if max_tokens <= 0:
+        return 0
+    return max(max_tokens * CHARS_PER_TOKEN - len(preamble) - _FRAME_CHARS, 1)
+
+
+def _recalled(
+    units: Sequence[tuple[Unit, float]], now: float, max_tokens: int, preamble: str
+) -> Recalled:
+    """Render the units that fit, and say which they are."""
     block = render_block(
         [Memory(one.wordings, from_ms(one.hit.time), one.hit.project) for one, _ in units],
         datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC"),
