@@ -61,7 +61,7 @@ def _state(home: Home) -> str:
 
 @pytest.mark.parametrize("jump_s", [-86_400, 86_400, -2_000_000_000])
 def test_a_clock_that_jumps_moves_no_offset(home: Home, jump_s: int) -> None:
-    """anthropics/claude-code#76869: times of files, and in records, run backwards."""
+    """Clocks are set back, and files restored with old times."""
     path = home.project / "a.jsonl"
     path.write_bytes(lines(1, 3))
     home.start()

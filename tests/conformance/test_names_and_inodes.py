@@ -195,7 +195,7 @@ def test_T30_links_to_nothing_loops_and_links_out_of_the_root(rig: Rig) -> None:
 
 @pytest.mark.parametrize("whole", [False, True], ids=["a project", "the root"])
 def test_folders_laid_out_by_a_link_farm_are_read_once(home: Home, *, whole: bool) -> None:
-    """anthropics/claude-code#46342: project folders, and the root itself, may be links."""
+    """Project folders, and the root itself, may be links into a folder of settings."""
     elsewhere = home.folder / "dotfiles"
     elsewhere.mkdir()
     linked = home.claude if whole else home.project

@@ -173,12 +173,12 @@ def test_T42_a_file_that_comes_back_is_read_on(home: Home) -> None:
     assert home.stop() == 0
 
 
-def test_T42_forty_files_that_hang_hold_up_one_that_does_not(home: Home) -> None:
+def test_T42_many_files_that_hang_do_not_hold_up_one_that_does_not(home: Home) -> None:
     home.start()
     home.flush()
     good = home.project / "good.jsonl"
     with ExitStack() as hung:
-        for number in range(40):
+        for number in range(16):
             path = home.folder / f"h{number}.jsonl"
             path.write_bytes(line(1000 + number))
             hung.enter_context(hanging(path))
@@ -192,7 +192,7 @@ def test_T42_forty_files_that_hang_hold_up_one_that_does_not(home: Home) -> None
     home.start()
     home.flush()
 
-    assert len(_kept(home)) == 41
+    assert len(_kept(home)) == 17
 
 
 def _found_in_vault(home: Home, number: int) -> bool:
