@@ -116,6 +116,24 @@ def test_a_file_that_moves_while_it_is_scanned_is_judged_by_the_next_scan(rig: R
     assert rig.found() == [*range(1, 9), 11, 12]
 
 
+def test_a_file_that_moves_while_its_folder_is_listed_is_judged_by_the_next_scan(rig: Rig) -> None:
+    """Met under its old name, and as a copy under another that was listed later."""
+    a, b, part = rig.project / "a.jsonl", rig.project / "b.jsonl", rig.project / "part"
+    a.write_bytes(lines(1, 5))
+    b.write_bytes(lines(11, 15))
+    rig.flush()
+    part.write_bytes(lines(1, 8))
+    part.rename(b)
+    rig.begin_scan()
+    a.unlink()
+    rig.flush()
+
+    kept = rig.streams()
+    assert kept["b.jsonl"].data == lines(1, 8)
+    assert sum(g.data.startswith(lines(1, 5)) for s in kept.values() for g in s.generations) == 1
+    assert rig.found() == [*range(1, 9), *range(11, 16)]
+
+
 @pytest.mark.parametrize("through", ["a rename", "unlinking", "another name"])
 def test_T27_replaced_by_itself_plus_more_lines(rig: Rig, through: str) -> None:
     path, part = rig.project / "a.jsonl", rig.project / "part"

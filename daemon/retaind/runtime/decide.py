@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from retaind.runtime.examine import Examined
+from retaind.runtime.examine import Examined, Matched
 from retaind.runtime.index import Index, Tracked
 from retaind.vault.identity import PREFIX_BYTES, Continuity, Locator
 
@@ -34,10 +34,13 @@ class Completed(Protocol):
     """A scan that has looked everywhere."""
 
     def is_alive(self, tracked: Tracked) -> bool:
-        """Whether it has met the file of a stream, so that another file is not its successor."""
+        """Whether it has met the file of a stream, or could not, so that no other file succeeds it."""
+
+    def has_met(self, tracked: Tracked) -> bool:
+        """Whether it has met the file of a stream."""
 
     def shows(self, path: bytes, where: Locator) -> bool:
-        """Whether this is the file that it met there: if not, it is too old to judge by."""
+        """Whether this is the file that it met there."""
 
 
 def decide(file: Examined, index: Index, scan: Completed | None) -> Decision:
@@ -54,12 +57,18 @@ def decide(file: Examined, index: Index, scan: Completed | None) -> Decision:
     here = index.at_path(file.path)
     if own is not None and own.tracked is here:
         return Decision(Act.REWRITE, own.tracked, reason=own.continuity.value)
-    continued = [match.tracked for match in file.alike if match.continuity is Continuity.SAME]
+    continued = [match for match in file.alike if match.continuity is Continuity.SAME]
     if here is None and not continued:
         return Decision(Act.CREATE)
-    if scan is None or not scan.shows(file.path, file.sighting.locator):
+    if scan is None or _is_outdated(scan, file, continued):
         return Decision(Act.WAIT)
-    return _decide_after_scan(file.path, here, continued, scan)
+    return _decide_after_scan(file.path, here, [match.tracked for match in continued], scan)
+
+
+def _is_outdated(scan: Completed, file: Examined, continued: list[Matched]) -> bool:
+    """Whether files have moved since the scan met them, so that the next one must judge."""
+    moved = any(scan.has_met(match.tracked) and not match.there for match in continued)
+    return moved or not scan.shows(file.path, file.sighting.locator)
 
 
 def _decide_after_scan(

@@ -34,11 +34,15 @@ _PROOF_BYTES: Final = 512
 
 
 class Matched(NamedTuple):
-    """A known stream that a file was compared with, and the bytes before its offset that were read."""
+    """A known stream that a file was compared with, and the bytes before its offset that were read.
+
+    `there` says whether the stream's own path still names the stream's file.
+    """
 
     tracked: Tracked
     continuity: Continuity
     frontier: bytes = b""
+    there: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +122,14 @@ def _compare(path: bytes, opened: Opened, index: Index) -> Examined:
         sighting,
         matched,
         False,
-        tuple(
-            Matched(t, continuity(opened.read_at, sighting.size, t.row.evidence))
-            for t in alike
-            if t.row.evidence.captured
-        ),
+        tuple(_match(t, opened, sighting) for t in alike if t.row.evidence.captured),
     )
+
+
+def _match(other: Tracked, opened: Opened, sighting: Sighting) -> Matched:
+    row = other.row
+    same = continuity(opened.read_at, sighting.size, row.evidence)
+    return Matched(other, same, there=_names(row.path, row.sighting))
 
 
 def _names(path: bytes, sighting: Sighting) -> bool:

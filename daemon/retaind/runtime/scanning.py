@@ -38,7 +38,11 @@ class ScanRun:
 
     def is_alive(self, tracked: Tracked) -> bool:
         """Whether this scan met the file of a stream, or could not have met it."""
-        return tracked.row.stream_id in self.claimed or not self.seen.can_see(tracked.row.path)
+        return self.has_met(tracked) or not self.seen.can_see(tracked.row.path)
+
+    def has_met(self, tracked: Tracked) -> bool:
+        """Whether this scan met the file of a stream."""
+        return tracked.row.stream_id in self.claimed
 
     def shows(self, path: bytes, where: Locator) -> bool:
         """Whether this is the file that the scan met at the path."""
