@@ -75,9 +75,8 @@ def latency(scale: Scale, folder: Path) -> Iterator[Row]:
         daemon.wait_until_restful()
         active, quiet = [], []
         said = _lines(session)
-        _until_captured(
-            daemon, path, next(said)
-        )  # the first line after the quiet is no active session's
+        # The first line after the quiet is no active session's.
+        _until_captured(daemon, path, next(said))
         for line in islice(said, scale.latencies):
             active.append(_until_captured(daemon, path, line))
             time.sleep(chance.uniform(0.05, 0.4))
