@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: test lint bench soak clean
+.PHONY: test lint bench clean
 
 test: $(STAMP)
 	$(BIN)/python -m pytest $(ARGS)
