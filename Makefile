@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: test lint bench clean
+.PHONY: test lint bench soak clean
 
 test: $(STAMP)
 	$(BIN)/python -m pytest $(ARGS)
@@ -17,6 +17,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
+
+soak: $(STAMP)
+	$(BIN)/python tests/crash/soak.py $(or $(MINUTES),10)
 
 clean:
 	rm -rf $(VENV) dist build
