@@ -29,15 +29,13 @@ def _append(path: Path, data: bytes) -> None:
 
 def _peak_bytes(home: Home) -> int:
     """Return the largest memory that the daemon has had."""
-    assert home.process is not None
-    status = Path(f"/proc/{home.process.pid}/status").read_text()
+    status = home.proc("status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def _bytes_read(home: Home) -> int:
     """Return what the daemon has read with system calls, of transcripts and of its database."""
-    assert home.process is not None
-    counts = Path(f"/proc/{home.process.pid}/io").read_text()
+    counts = home.proc("io").read_text()
     return int(counts.split("rchar:")[1].split()[0])
 
 

@@ -39,8 +39,7 @@ def _found(home: Home) -> list[int]:
 
 
 def _bytes_read(home: Home) -> int:
-    assert home.process is not None
-    counts = Path(f"/proc/{home.process.pid}/io").read_text()
+    counts = home.proc("io").read_text()
     return int(counts.split("rchar:")[1].split()[0])
 
 
@@ -238,8 +237,7 @@ def test_no_more_is_watched_than_there_are_folders(home: Home) -> None:
     home.start()
     home.flush()
     wait_until(lambda: home.status()["watch"]["state"] == "watching", "it watches")
-    assert home.process is not None
-    fdinfo = Path(f"/proc/{home.process.pid}/fdinfo")
+    fdinfo = home.proc("fdinfo")
     watches = sum(info.read_text().count("inotify wd:") for info in fdinfo.iterdir())
 
     assert 61 <= watches <= 70
@@ -340,8 +338,7 @@ class _Quiet:
     """Whether the daemon has used no time worth mentioning for fifty looks in a row."""
 
     def __init__(self, home: Home) -> None:
-        assert home.process is not None
-        self._stat = Path(f"/proc/{home.process.pid}/stat")
+        self._stat = home.proc("stat")
         self._since = self._ticks()
         self._looks = 0
 

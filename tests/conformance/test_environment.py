@@ -54,8 +54,7 @@ def test_T45_a_daemon_that_slept_goes_on_where_it_was(home: Home) -> None:
 
 
 def _state(home: Home) -> str:
-    assert home.process is not None
-    stat = Path(f"/proc/{home.process.pid}/stat").read_text()
+    stat = home.proc("stat").read_text()
     return stat.rpartition(")")[2].split()[0]
 
 

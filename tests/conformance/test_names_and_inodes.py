@@ -288,8 +288,7 @@ def test_T32_deleted_while_it_is_being_read(home: Home) -> None:
 
 
 def _holds_deleted(home: Home) -> bool:
-    assert home.process is not None
-    held = Path(f"/proc/{home.process.pid}/fd").iterdir()
+    held = home.proc("fd").iterdir()
     return any("(deleted)" in os.readlink(fd) for fd in held if fd.is_symlink())
 
 

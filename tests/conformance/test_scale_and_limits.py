@@ -34,13 +34,11 @@ def _found(home: Home) -> list[int]:
 
 
 def _descriptors(home: Home) -> int:
-    assert home.process is not None
-    return len(os.listdir(f"/proc/{home.process.pid}/fd"))
+    return len(os.listdir(home.proc("fd")))
 
 
 def _cpu_s(home: Home) -> float:
-    assert home.process is not None
-    fields = Path(f"/proc/{home.process.pid}/stat").read_text().rpartition(")")[2].split()
+    fields = home.proc("stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.zygote import Forked, Zygote
 
 DEADLINE_S = 30.0
@@ -144,6 +146,13 @@ class Home:
         code = self.process.wait(deadline_s)
         self.process = None
         return code
+
+    def proc(self, name: str) -> Path:
+        """Return what the kernel says of the daemon under this name; skips the test where it says nothing."""
+        if not sys.platform.startswith("linux"):
+            pytest.skip("the kernel tells such things on Linux only")
+        assert self.process is not None
+        return Path(f"/proc/{self.process.pid}/{name}")
 
     def clean_up(self) -> None:
         """End whatever still runs."""

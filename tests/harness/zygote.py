@@ -166,6 +166,8 @@ def _let_permissions_bind() -> None:
     import ctypes
     import struct
 
+    if not sys.platform.startswith("linux"):
+        return
     libc = ctypes.CDLL(None, use_errno=True)
     header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0))
     sets = ctypes.create_string_buffer(24)
@@ -180,7 +182,7 @@ def _limit_inotify(limits: Mapping[str, int]) -> None:
     import ctypes
 
     uid = os.geteuid()
-    if ctypes.CDLL(None).unshare(0x10000000):
+    if not sys.platform.startswith("linux") or ctypes.CDLL(None).unshare(0x10000000):
         raise SystemExit(NO_NAMESPACE)
     Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
     for name, limit in limits.items():
