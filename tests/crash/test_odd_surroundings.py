@@ -6,7 +6,7 @@ import shutil
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +221,24 @@ def test_a_stale_lock_and_socket_are_no_hindrance(home: Home, content: bytes) ->
     home.start()
 
     assert home.status()["state"] == "running"
+
+
+def test_a_socket_that_can_be_seen_takes_connections(home: Home) -> None:
+    for _ in range(5):
+        home.start(wait=False)
+        for _ in _until_there(home.socket):
+            with socket.socket(socket.AF_UNIX) as probe, suppress(FileNotFoundError):
+                probe.connect(os.fspath(home.socket))  # a refusal fails the test
+        wait_until(home.answers, "it answers")
+        home.stop()
+
+    assert [path.name for path in home.socket.parent.glob("*.soc*")] == []
+
+
+def _until_there(path: Path) -> Iterator[None]:
+    while not path.exists():
+        yield
+    yield
 
 
 def test_a_file_in_the_place_of_the_socket_is_left_alone(home: Home) -> None:

@@ -119,6 +119,23 @@ def test_T57_the_second_signal_ends_it_at_once_and_is_as_safe_as_a_crash(home: H
     _check(home, "a.jsonl", data)
 
 
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_T57_a_second_signal_during_the_last_flush_ends_it_at_once(
+    home: Home, second: signal.Signals
+) -> None:
+    data = _records(30 * MB)
+    home.start()
+    (home.project / "a.jsonl").write_bytes(data)
+    assert home.process is not None
+    home.process.send_signal(signal.SIGTERM)
+    while home.socket.exists():
+        pass  # it goes first, and the last flush takes long
+    home.process.send_signal(second)
+
+    assert home.wait_for_exit() == 130
+    _check(home, "a.jsonl", data)
+
+
 def test_T57_a_hangup_reads_the_configuration_again_and_ends_nothing(home: Home) -> None:
     home.start()
     assert home.process is not None

@@ -22,13 +22,16 @@ _ANSWER_S = 2.0
 async def listen(path: Path, state_dir: Path) -> AsyncIterator[SocketListener]:
     """Listen at `path`; the caller holds the lock on the state directory.
 
-    A socket that nobody listens on is replaced, and on exit ours is removed, unless it was replaced.
+    A socket that nobody listens on is replaced, and on exit ours is removed, unless it was replaced. It
+    appears under its name only once it listens: who finds it is never refused.
     Raises AlreadyRunning if somebody answers there, and StateUnwritable if the place is not safe.
     """
     _check_folder(path.parent, state_dir)
     await anyio.to_thread.run_sync(_remove_stale, path)
+    unready = path.with_name(path.name[:-1] + "~")  # as long as the name: a longer one may not fit
     try:
-        listener = await anyio.create_unix_listener(path, mode=0o600)
+        listener = await anyio.create_unix_listener(unready, mode=0o600)
+        os.rename(unready, path)
     except OSError as error:
         raise StateUnwritable(
             f"the control socket {path} cannot be made",

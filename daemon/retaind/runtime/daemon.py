@@ -105,8 +105,8 @@ async def _serve(parts: Parts, api: Api, listener: SocketListener) -> None:
         if parts.watcher is not None:
             parts.watcher.stop()
 
+    watch_signals(stop, parts.answers.reload_soon)
     async with anyio.create_task_group() as tasks:
-        await tasks.start(watch_signals, stop, parts.answers.reload_soon)
         for run in (
             parts.answers.reload_when_asked,
             parts.results.run,

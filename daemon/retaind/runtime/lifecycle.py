@@ -1,5 +1,6 @@
 """The daemon's life as the system sees it: one instance, signals, readiness, the watchdog."""
 
+import asyncio
 import faulthandler
 import fcntl
 import os
@@ -8,10 +9,10 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Final
 
 import anyio
-from anyio.abc import TaskStatus
 
 from retaind import __version__
 from retaind.errors import AlreadyRunning, DiskFull, StateDamaged, StateError, StateUnwritable
@@ -107,27 +108,33 @@ def child_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(own)}
 
 
-async def watch_signals(
-    stop: Callable[[], None],
-    reload: Callable[[], None],
-    *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-) -> None:
-    """Ask the daemon to stop at the first SIGTERM or SIGINT, and leave at once at the second.
+def watch_signals(stop: Callable[[], None], reload: Callable[[], None]) -> None:
+    """From now on, ask to stop at the first SIGTERM or SIGINT, and leave at once at the second.
 
-    Leaving at once is as safe as a crash. SIGHUP reads the configuration again.
+    Leaving at once is as safe as a crash, and happens in the signal handler itself, so that it works while
+    the event loop hangs. The handlers stay for the rest of the process: were they taken away before the
+    last flush, a second Ctrl-C would tear through it as an exception. SIGHUP calls `reload`. Both are
+    called by the running event loop.
     """
+    loop = asyncio.get_running_loop()
     asked = False
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
-        task_status.started()
-        async for number in received:
-            if number == signal.SIGHUP:
-                reload()
-            elif asked:
-                os._exit(_FORCED_EXIT)
-            else:
-                asked = True
-                stop()
+
+    def received(number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if number == signal.SIGHUP:
+            soon(reload)
+        elif asked:
+            os._exit(_FORCED_EXIT)
+        else:
+            asked = True
+            soon(stop)
+
+    def soon(call: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: all is done
+            loop.call_soon_threadsafe(call)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, received)
 
 
 async def keep_going(run: Callable[[], Awaitable[None]], log: Callable[..., object]) -> None:
