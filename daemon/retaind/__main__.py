@@ -5,6 +5,7 @@ import sys
 OFTEN = ["status", "--json"]
 """Programs ask this again and again; without the parser of arguments it takes half the time."""
 HOOK = ["hook"]
+DAEMON = ["run"]
 HELP = {"-h", "--help"}
 
 
@@ -20,6 +21,11 @@ def main() -> None:
         from retaind.cli.ending import run_to_end
 
         sys.exit(run_to_end(print_condition))
+    if arguments == DAEMON:
+        from retaind.cli.ending import run_to_end
+        from retaind.cli.foreground import run_daemon
+
+        sys.exit(run_to_end(run_daemon))
     from retaind.cli.app import run
 
     sys.exit(run(arguments))

@@ -132,6 +132,12 @@ class Database:
             mode = "TRUNCATE" if large else "PASSIVE"
             self._writer.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
 
+    async def release_memory(self) -> None:
+        """Let go of the pages that the writing connection remembers, when it will rest for long."""
+        await _on_a_thread(
+            lambda: self._writer.execute("PRAGMA shrink_memory").fetchall(), self._writing
+        )
+
     def close(self) -> None:
         """Close every connection; the last one moves the write-ahead log into the database."""
         for connection in self._readers:

@@ -1,10 +1,8 @@
 """`retaind run`: the daemon in the foreground."""
 
-import os
-
 import click
 
-from retaind.cli import context
+from retaind.cli.foreground import run_daemon
 
 
 @click.command()
@@ -13,8 +11,4 @@ def command() -> int:
 
     Exits with 78 when the configuration is malformed, and with 75 when a daemon runs already.
     """
-    os.umask(0o077)
-    paths, settings = context.paths(), context.settings()
-    from retaind.runtime.daemon import main
-
-    return main(settings, paths)
+    return run_daemon()

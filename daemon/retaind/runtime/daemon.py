@@ -158,6 +158,7 @@ async def _heartbeat(parts: Parts) -> None:
             await _tidy(parts)
         if captured - trimmed > _TRIM_BYTES:
             trimmed = captured
+            await parts.database.release_memory()
             await anyio.to_thread.run_sync(give_back)
 
 

@@ -1,0 +1,14 @@
+"""The daemon in the foreground, without the parser of arguments: it would hold a megabyte for good."""
+
+import os
+
+from retaind.cli import context
+
+
+def run_daemon() -> int:
+    """Run the daemon until it is asked to stop; returns its exit code. Raises RetaindError."""
+    os.umask(0o077)
+    paths, settings = context.paths(), context.settings()
+    from retaind.runtime.daemon import main
+
+    return main(settings, paths)
