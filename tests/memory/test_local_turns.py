@@ -135,9 +135,7 @@ def test_a_turn_that_reaches_over_the_edge_of_a_document_is_one(tmp_path: Path) 
 
 
 def test_a_question_in_other_words_is_answered_behind_one_in_the_same_words(memory: Local) -> None:
-    memory.take(
-        talk(("user", "wishlist quota"), ("assistant", "the cap is 25 wishlists"), session="one")
-    )
+    memory.take(talk(("user", "wishlist quota"), ("assistant", "the cap is 25"), session="one"))
     memory.take(talk(("user", "maximum of wishlists"), ("assistant", "forty"), session="two"))
 
     found = memory.recall("maximum wishlist entries", max_tokens=1024)

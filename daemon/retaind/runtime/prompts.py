@@ -14,7 +14,7 @@ from retaind.config import Settings
 from retaind.core.recall import Memory, only_urges, render_block
 from retaind.db import Connection, Database
 from retaind.errors import Ambiguous, RetentionError
-from retaind.memory.local.units import message_key
+from retaind.memory.local.conversations import message_key
 from retaind.runtime.admission import Admission
 from retaind.runtime.controls import Facts, PromptRequest, RecallRequest
 from retaind.runtime.given import given_to, note_given

@@ -1,5 +1,6 @@
 """Hits: passages that an expression of the full-text index finds, narrowed by filters, best first."""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,24 +15,30 @@ _RANKED: Final = 20_000
 """Of so many hits, the newest, the rank is computed: a word that is everywhere must not take seconds."""
 _TIES: Final = 50
 _EXTRA_WEIGHT: Final = 0.5
+_BATCH: Final = 200
+_COLUMNS: Final = (
+    "SELECT p.id, p.document_id, p.start, p.chars, p.role, p.turn, p.time, p.fact,"
+    " d.source_id, s.session_id, s.stream, s.host, s.kind, s.project, {rank},"
+    " d.context, d.tags, d.metadata FROM {rows} JOIN local_passage p ON p.id = {id}"
+    " JOIN local_document d ON d.id = p.document_id JOIN local_source s ON s.id = d.source_id"
+)
 _ALL: Final = "WHERE local_index MATCH :match"
 _NARROWED: Final = (
     "JOIN local_passage p ON p.id = local_index.rowid"
     " JOIN local_document d ON d.id = p.document_id JOIN local_source s ON s.id = d.source_id"
     " WHERE {conditions} AND local_index MATCH :match"
 )
-_BEST: Final = (
-    "SELECT p.id, p.document_id, p.start, p.chars, p.role, p.turn, p.time, p.fact,"
-    " d.source_id, s.session_id, s.stream, s.host, s.kind, s.project, best.rank,"
-    " d.context, d.tags, d.metadata FROM ("
+_BEST: Final = (_COLUMNS + " ORDER BY best.rank, p.time DESC NULLS LAST, p.id LIMIT :limit").format(
+    rank="best.rank",
+    id="best.id",
+    rows="("
     "  SELECT id, rank FROM ("
     "    SELECT local_index.rowid AS id, bm25(local_index, 1.0, :extra) AS rank"
     "    FROM local_index {matching} ORDER BY local_index.rowid DESC LIMIT :ranked"
     "  ) ORDER BY rank, id DESC LIMIT :near"
-    ") best JOIN local_passage p ON p.id = best.id"
-    " JOIN local_document d ON d.id = p.document_id JOIN local_source s ON s.id = d.source_id"
-    " ORDER BY best.rank, p.time DESC NULLS LAST, p.id LIMIT :limit"
+    ") best",
 )
+_THESE: Final = _COLUMNS.format(rank="0.0", id="these.value", rows="json_each(:ids) these")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,25 @@ def find(connection: sqlite3.Connection, match: str, limit: int, filters: Filter
     matching = _NARROWED.format(conditions=" AND ".join(conditions)) if conditions else _ALL
     rows = connection.execute(_BEST.format(matching=matching), values)
     return [Hit(*row) for row in rows.fetchall()]
+
+
+def look_up(
+    connection: sqlite3.Connection, ids: Sequence[int], limit: int, filters: Filters
+) -> list[Hit]:
+    """Return the first `limit` of these passages that the filters leave; their rank is 0."""
+    conditions, values = _conditions(filters)
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    hits: list[Hit] = []
+    size = _BATCH
+    at = 0
+    while len(hits) < limit and at < len(ids):
+        part = ids[at : at + size]
+        rows = connection.execute(_THESE + where, values | {"ids": json.dumps(part)}).fetchall()
+        found = {row[0]: row for row in rows}
+        hits += [Hit(*found[id_]) for id_ in part if id_ in found]
+        at += size
+        size *= 4  # a filter that leaves little asks for more at once
+    return hits[:limit]
 
 
 def texts(reader: Reader, hits: Iterable[Hit]) -> list[str]:

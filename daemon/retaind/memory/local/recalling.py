@@ -1,8 +1,10 @@
 """Recall: what an agent should be reminded of for a question.
 
 The question's telling words are looked up, any of them; the rarer a word, the more it tells. Who says a
-word is rarely enough to go by, so a hit is given with its neighbours in the conversation. Newer memories
-come before older ones that tell as much, and what shares too little with the question is no memory of it.
+word is rarely enough to go by, so messages are told with their neighbours in the conversation, as far as
+these are worth more than what else was found. What was said at a time that the question names comes first,
+newer memories come before older ones that tell as much, and what shares too little with the question is no
+memory of it.
 """
 
 import sqlite3
@@ -11,29 +13,28 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from retaind.core.moments import spans
 from retaind.core.policy import RECALL_PREAMBLE
 from retaind.core.query import recall_terms
 from retaind.core.recall import CHARS_PER_TOKEN, Memory, render_block
-from retaind.memory.local.frames import Reader
-from retaind.memory.local.hits import Hit, find, texts
+from retaind.memory.local.choosing import Locate, Room, choose
+from retaind.memory.local.conversations import Conversations
+from retaind.memory.local.hits import Hit, look_up
+from retaind.memory.local.marks import OPEN, Marker
+from retaind.memory.local.ranking import Asking, ranked
 from retaind.memory.local.searching import found
 from retaind.memory.local.times import from_ms
-from retaind.memory.local.units import Unit, Wanted, is_spoken, message_key, unit
-from retaind.memory.local.weighing import Turn, any_of, least, scored, total_of, turns_of, weighed
+from retaind.memory.local.units import Unit, units
+from retaind.memory.local.weighing import Weighed, bounds, matches, total_of, weighed
 from retaind.memory.port import Filters, Found
 
-_CANDIDATES: Final = 70
-_CANDIDATES_ALIKE: Final = 35
-"""How many passages are looked at; half as many again find no more, and take recall over 30 ms on 1 GB."""
+_CANDIDATES: Final = 150
+_CANDIDATES_OWN: Final = 75
+"""How many passages are looked at, and how many of the asking session's project in any case."""
 FLOOR: Final = 0.1
 """The share of a question's weight, taken over its heaviest words, that a memory must have."""
-_SHARES: Final = 3
-"""A turn may take a third of the room that is left, more where fewer turns were found."""
-_UNIT_CHARS: Final = 400
-_LEAST_ROOM: Final = 80
 _FRAME_CHARS: Final = 120
 """About as much of the block is neither preamble nor memories."""
-_BULLET_CHARS: Final = 22
 
 
 class Recalled(NamedTuple):
@@ -70,17 +71,17 @@ def recall(
     """
     total = total_of(connection)
     terms = weighed(connection, recall_terms(query), total)
-    own = any_of([one for at, one in enumerate(terms) if one.of == at])
-    others = any_of([one for at, one in enumerate(terms) if one.of != at])
-    narrowed = filters or Filters()
-    hits = _hits(connection, own, narrowed, project, _CANDIDATES)
-    hits += _hits(connection, others, narrowed, project, _CANDIDATES_ALIKE)
-    hits = list({hit.id: hit for hit in hits}.values())
-    reader = Reader(connection)
-    rated = scored(terms, hits, texts(reader, hits), now, project)
-    turns = turns_of(terms, rated, least(terms, total, floor))
-    units = _units(connection, reader, turns, limit, _room(max_tokens, preamble), given)
-    return _recalled(units, now, max_tokens, preamble)
+    matched = matches(connection, terms)
+    hits = _hits(connection, matched.ranked(), filters or Filters(), project)
+    weights = [(hit, matched.weights(hit.id)) for hit in hits]
+    chosen = choose(
+        ranked(weights, bounds(terms, total, floor), Asking(now, project, spans(query, now))),
+        Conversations(connection),
+        Room(_room(max_tokens, preamble), limit),
+        given,
+        _locate(terms),
+    )
+    return _recalled(units(chosen), now, max_tokens, preamble)
 
 
 def _room(max_tokens: int, preamble: str) -> int:
@@ -90,73 +91,42 @@ def _room(max_tokens: int, preamble: str) -> int:
     return max(max_tokens * CHARS_PER_TOKEN - len(preamble) - _FRAME_CHARS, 1)
 
 
-def _recalled(
-    units: Sequence[tuple[Unit, float]], now: float, max_tokens: int, preamble: str
-) -> Recalled:
+def _recalled(told: Sequence[Unit], now: float, max_tokens: int, preamble: str) -> Recalled:
     """Render the units that fit, and say which they are."""
     block = render_block(
-        [Memory(one.wordings, from_ms(one.hit.time), one.hit.project) for one, _ in units],
+        [Memory(one.wordings, from_ms(one.hit.time), one.hit.project) for one in told],
         datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC"),
         max_tokens,
         preamble,
     )
-    results = (
-        found(units[place][0].hit, text, text, units[place][1]) for place, text in block.shown
-    )
-    keys = frozenset[int]().union(*(_keys(units[place][0], text) for place, text in block.shown))
+    results = (found(told[place].hit, text, text, told[place].score) for place, text in block.shown)
+    keys = frozenset[int]().union(*(_keys(told[place], text) for place, text in block.shown))
     return Recalled(tuple(results), block.text, keys)
 
 
 def _keys(shown: Unit, text: str) -> frozenset[int]:
-    """Return the keys of a wording; one that was cut is the hit alone."""
+    """Return the keys of a wording; one that was cut is the best message alone."""
     place = shown.wordings.index(text) if text in shown.wordings else -1
     return shown.keys[place]
 
 
 def _hits(
-    connection: sqlite3.Connection, match: str, filters: Filters, project: str | None, most: int
+    connection: sqlite3.Connection, ids: Sequence[int], filters: Filters, project: str | None
 ) -> list[Hit]:
     """Return the best hits, and the best of the asking session's project among them in any case."""
-    if not match:
-        return []
-    hits = find(connection, match, most, filters)
-    if project is None or filters.projects:
+    hits = look_up(connection, ids, _CANDIDATES, filters)
+    if project is None or filters.projects or len(hits) < _CANDIDATES:
         return hits
-    own = find(connection, match, most, replace(filters, projects=(project,)))
-    return list({hit.id: hit for hit in (*own, *hits)}.values())
+    own = look_up(connection, ids, _CANDIDATES_OWN, replace(filters, projects=(project,)))
+    return list({hit.id: hit for hit in (*hits, *own)}.values())
 
 
-def _units(
-    connection: sqlite3.Connection,
-    reader: Reader,
-    turns: Sequence[Turn],
-    limit: int,
-    room: int,
-    given: frozenset[int],
-) -> list[tuple[Unit, float]]:
-    """Return the units of the turns, no message twice, as many as there is room for."""
-    shown: frozenset[int] = frozenset()
-    told = set(given)
-    units: list[tuple[Unit, float]] = []
-    left = room
-    for at, turn in enumerate(turns):
-        if (limit > 0 and len(units) >= limit) or (room and left < _LEAST_ROOM):
-            break
-        fresh = [
-            one
-            for one in turn.found
-            if one.hit.id not in shown and message_key(one.text) not in told
-        ]
-        if not fresh:
-            continue
-        share = left // min(len(turns) - at, _SHARES)
-        size = max(share, min(left, _UNIT_CHARS)) if room else 0
-        spoken = [one for one in fresh if is_spoken(one.text)] or fresh[:1]
-        found = [Wanted(one.hit, one.text, one.at) for one in spoken]
-        made = unit(connection, reader, found, size, shown, told)
-        units.append((made, turn.score))
-        shown |= made.shows
-        told |= made.keys[0]
-        wording = made.wordings[0]
-        left -= len(wording) + 2 * wording.count("\n") + _BULLET_CHARS + len(made.hit.project or "")
-    return units
+def _locate(terms: Sequence[Weighed]) -> Locate:
+    """Return what finds the first of the question's words in a text."""
+    marks = " OR ".join(one.marks for one in terms)
+
+    def locate(text: str) -> int:
+        with Marker([text]) as marker:
+            return max(marker.marked(marks)[0].find(OPEN), 0)
+
+    return locate
