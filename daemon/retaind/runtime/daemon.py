@@ -32,6 +32,8 @@ from retaind.runtime.quarantine import mark_suspect, open_database
 from retaind.runtime.wiring import Parts, wire
 
 _HEARTBEAT_S: Final = 20.0
+_SOON_S: Final = 2.0
+"""After much was captured, the first quiet moment is not missed."""
 _TIDY_S: Final = 60.0
 _TRIM_BYTES: Final = 4 << 20
 _FINISH_S: Final = 15.0
@@ -143,7 +145,8 @@ async def _heartbeat(parts: Parts) -> None:
     while True:
         before = parts.engine.progress_ticks
         parts.engine.poke()
-        await anyio.sleep(min(interval, _HEARTBEAT_S))
+        owes = parts.capture.captured_bytes - trimmed > _TRIM_BYTES
+        await anyio.sleep(min(interval, _SOON_S if owes else _HEARTBEAT_S))
         if parts.engine.progress_ticks != before:
             notify("WATCHDOG=1", f"STATUS={parts.answers.one_line()}")
         if gap.check():
