@@ -184,6 +184,14 @@ class Home:
         finally:
             connection.close()
 
+    def metrics(self) -> dict[str, float]:
+        """Return what the socket tells Prometheus, by name with its labels."""
+        with self.connected() as connection:
+            connection.request("GET", "/v1/metrics")
+            lines = connection.getresponse().read().decode().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
     def status(self) -> Any:
         return self.ask("GET", "/v1/status")
 

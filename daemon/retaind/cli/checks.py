@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from retaind import __version__
 from retaind.cli import client, context
@@ -36,6 +36,7 @@ def all_checks(paths: Paths) -> Iterator[Check]:
     yield from _state(paths)
     yield from _service()
     yield from _daemon(paths)
+    yield from _server(paths)
     yield from _roots()
     yield from _agents()
     if sys.platform == "linux":
@@ -147,9 +148,24 @@ def _daemon(paths: Paths) -> Iterator[Check]:
         "" if same else "retaind restart",
     )
     yield _socket(control_socket(paths))
-    health = client.get(paths, "status")
-    if trouble := health.get("last_error"):
+    if (status := _status(paths)) and (trouble := status.get("last_error")):
         yield Check("daemon", "warn", str(trouble), "retaind logs")
+
+
+def _server(paths: Paths) -> Iterator[Check]:
+    from retaind.cli.server_check import server_checks
+
+    hindsight = _settings().hindsight
+    return server_checks(hindsight.url if hindsight.enabled else None, _status(paths))
+
+
+def _status(paths: Paths) -> dict[str, Any] | None:
+    """Return what the daemon says of itself; None where none answers."""
+    try:
+        found: dict[str, Any] = client.get(paths, "status")
+    except RetaindError:
+        return None
+    return found
 
 
 def _socket(path: Path) -> Check:

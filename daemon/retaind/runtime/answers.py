@@ -129,6 +129,9 @@ class Answers:
         """Answer Prometheus text; no label names a file."""
         sums = await self.database.read(lambda c: report.summary(c, self._memories()))
         lines = metrics.lines(sums, self.engine, len(self.retainer.failing), self.started)
+        if self.remote is not None:
+            found = await self.remote.state()
+            lines += metrics.deliveries(self.remote.to.memory, found["documents"], found["circuit"])
         return "\n".join([*lines, *await self.database.read(processed)]) + "\n"
 
     async def sessions(self) -> Sequence[Facts]:

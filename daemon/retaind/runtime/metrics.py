@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retaind.runtime.engine import Engine
@@ -26,6 +26,26 @@ def lines(sums: Mapping[str, Any], engine: Engine, failing: int, started: float)
         "retaind_last_commit_age_seconds": time.monotonic() - engine.last_commit,
     }
     counted = sorted(engine.oddities().items())
-    return [f"{name} {value:g}" for name, value in values.items()] + [
-        f'retaind_oddities_total{{kind="{kind}"}} {count}' for kind, count in counted
+    return [
+        *(f"{name} {value:g}" for name, value in values.items()),
+        *(f'retaind_oddities_total{{kind="{kind}"}} {count}' for kind, count in counted),
+        *_records(sums["memories"]),
     ]
+
+
+def deliveries(memory: str, documents: Mapping[str, int], circuit: str) -> list[str]:
+    """Return a line per state of the documents of a remote memory, and whether it is spoken to."""
+    found = [
+        f'retaind_documents{{memory="{memory}",state="{state}"}} {count}'
+        for state, count in sorted(documents.items())
+    ]
+    return [*found, f'retaind_circuit_closed{{memory="{memory}"}} {int(circuit == "closed")}']
+
+
+def _records(memories: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line per state of each memory's records, and per reason of those that were dropped."""
+    for memory, one in memories.items():
+        for state in ("retained", "pending", "set_aside"):
+            yield f'retaind_records{{memory="{memory}",state="{state}"}} {one[state]}'
+        for reason, count in sorted(one["dropped"].items()):
+            yield f'retaind_dropped_records{{memory="{memory}",reason="{reason}"}} {count}'

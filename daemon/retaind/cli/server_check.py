@@ -1,0 +1,51 @@
+"""What `doctor` says of a Hindsight server: as the daemon sees it, for nobody else speaks to it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from retaind.cli.check import Check
+from retaind.cli.output import size
+
+_NAME = "hindsight"
+
+
+def server_checks(url: str | None, status: Mapping[str, Any] | None) -> Iterator[Check]:
+    """Say how the configured server is, by what `status` of the daemon answered; None when it did not."""
+    if url is None:
+        return
+    known = None if status is None else status["memories"].get(_NAME)
+    if known is None:
+        yield Check(
+            _NAME,
+            "warn",
+            f"{url} is configured; only a daemon that was started since then says how it is",
+            "retaind restart",
+        )
+        return
+    documents = known["documents"]
+    planned = documents["planned"] + documents["accepted"]
+    waiting = f"{planned} documents and {size(known['pending_bytes'])} of transcripts wait"
+    if known.get("state") == "paused":
+        yield Check(
+            _NAME,
+            "fail",
+            f"{url} is paused: {known['detail']}; {waiting}",
+            "set memory.hindsight.url, token or token_file right; then retaind reload",
+        )
+    elif known["circuit"] != "closed" or known["server_version"] is None:
+        why = known["detail"] or "it has not answered yet"
+        yield Check(
+            _NAME,
+            "warn",
+            f"{url}: {why}; {waiting}, and are kept",
+            "see that the server runs; delivery goes on by itself",
+        )
+    else:
+        yield Check(
+            _NAME,
+            "ok",
+            f"{url}, version {known['server_version']}, has {documents['completed']} documents;"
+            f" {waiting}",
+        )
+    if count := documents["set_aside"]:
+        yield Check(_NAME, "warn", f"{count} documents were not taken", "retaind retry")
