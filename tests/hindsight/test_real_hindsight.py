@@ -107,6 +107,27 @@ def test_a_deleted_state_and_a_restored_one_double_nothing(
     assert memory(place)["retained"] == 15
 
 
+def test_a_rebuild_leaves_each_message_once_in_its_new_form(
+    place: Home, real: RealHindsight, bank: str
+) -> None:
+    place.start()
+    for first in (1, 5, 9):
+        write(place, 1, lines(first, first + 3))
+        assert deliver(place)["complete"]
+    assert len(real.documents(bank)) == 3
+    place.stop()
+    place.environ["RETAIND_RETAIN_FORMAT"] = "jsonl"
+    place.start()
+    done = place.cli("rebuild", "--memory", "hindsight", "--yes")
+    wait_until(lambda: len(real.documents(bank)) == 1, "what was there has left")
+
+    assert done.returncode == 0, done.stderr.decode()
+    (text,) = real.texts(bank)
+    assert len([json.loads(one)["role"] for one in text.splitlines()]) == 12
+    assert said([text]) == list(range(1, 13))
+    assert place.json("verify")["ok"]
+
+
 def test_a_server_that_goes_away_under_load_gets_everything_once(
     place: Home, real: RealHindsight, bank: str
 ) -> None:

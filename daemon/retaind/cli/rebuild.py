@@ -7,22 +7,30 @@ import click
 
 from retaind.cli import client, context
 from retaind.cli.output import counted, number, print_json
+from retaind.errors import UsageError
 
 _TIMEOUT_S = 86_400.0
 _INCOMPLETE_EXIT = 8
+_LOCAL = "local"
 
 
 @click.command()
 @click.argument("session", required=False, metavar="[ID]")
 @click.option("--memory", help="The memory; by default the local one.")
 @click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask before a server is sent everything anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-def command(session: str | None, memory: str | None, *, dry_run: bool, as_json: bool) -> int:
-    """Derive the local memory anew from the vault, of one session or of all.
+def command(
+    session: str | None, memory: str | None, *, dry_run: bool, yes: bool, as_json: bool
+) -> int:
+    """Derive a memory anew from the vault, of one session or of all.
 
-    Today's policy, parser and extractor decide. Everything can be searched meanwhile.
+    Today's policy, parser and extractor decide. Everything can be searched meanwhile. What a remote memory
+    has leaves once the new has arrived; the tokens that it will be sent are shown first.
     """
     body = {"session": session, "memory": memory, "dry_run": dry_run}
+    if memory not in {None, _LOCAL} and not dry_run and not yes:
+        _confirm(client.post(context.paths(), "rebuild", {**body, "dry_run": True}, _TIMEOUT_S))
     answer = client.post(context.paths(), "rebuild", body, _TIMEOUT_S)
     if as_json:
         print_json(answer)
@@ -34,11 +42,23 @@ def command(session: str | None, memory: str | None, *, dry_run: bool, as_json: 
     return 0
 
 
-def _say(answer: dict[str, Any]) -> None:
+def _confirm(found: dict[str, Any]) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "rebuilding a remote memory asks before it sends anything",
+            fix="add --yes, or look with --dry-run",
+        )
+    _say(found, sys.stderr)
+    click.confirm(f"Send {number(found['after']['tokens'])} tokens?", abort=True, err=True)
+
+
+def _say(answer: dict[str, Any], file: Any = None) -> None:
     verb = "would be rebuilt" if answer["dry_run"] else "rebuilt"
-    print(f"{counted(answer['sessions'], 'session')} {verb}; {answer['stale']} had to be")
+    print(
+        f"{counted(answer['sessions'], 'session')} {verb}; {answer['stale']} had to be", file=file
+    )
     for name in ("records", "retained", "tokens"):
         before, after = answer["before"][name], answer["after"][name]
-        print(f"  {name:<9} {number(before)} -> {number(after)}")
+        print(f"  {name:<9} {number(before)} -> {number(after)}", file=file)
     for reason, count in answer["skipped"].items():
-        print(f"  left as they are, because {reason}: {count}")
+        print(f"  left as they are, because {reason}: {count}", file=file)

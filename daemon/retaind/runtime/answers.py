@@ -260,7 +260,13 @@ class Answers:
 
     async def rebuild(self, request: RebuildRequest) -> Facts:
         """Answer as `rebuild --json`."""
-        return await self.upkeep.rebuild(request)
+        if self.remote is None or request.memory != self.remote.to.memory:
+            return await self.upkeep.rebuild(request)
+        only = None if request.session is None else [(await self._stream(request.session)).id]
+        stale = await self.database.read(self.remote.renewals.stale)
+        done = await self.remote.rebuild(only, dry_run=request.dry_run)
+        asked = {"memory": request.memory, "dry_run": request.dry_run, "stale": stale}
+        return {**asked, **done.facts()}
 
     async def hint(self, request: HintRequest) -> Facts:
         """Look where an agent's event says that something was written."""

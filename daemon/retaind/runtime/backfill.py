@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from retaind.core.messages import tokens
-from retaind.core.plan import Carry, Limits, Window, plan
+from retaind.core.plan import Carry, Counts, Limits, Window, plan
 from retaind.core.policy import RetainPolicy
 from retaind.core.redact import redact
 from retaind.core.render import render
@@ -35,10 +35,12 @@ class Skipped(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What retaining what was passed over would send."""
+    """What retaining a part of a session would send; `retained` of its `records` would be in it."""
 
     documents: int
     tokens: int
+    records: int
+    retained: int
 
 
 def skipped(connection: Connection, memory: str, stream_id: int | None = None) -> list[Skipped]:
@@ -62,27 +64,41 @@ def estimate(
     connection: Connection, one: Skipped, hosts: Mapping[str, Host], policy: RetainPolicy
 ) -> Estimate:
     """Plan what was passed over, without writing anything."""
-    carry, left = Carry(), one.lines
+    return foresee(connection, _from_start(one), hosts[one.host], one.kind, policy, one.lines)
+
+
+def foresee(
+    connection: Connection,
+    pending: Pending,
+    host: Host,
+    kind: str,
+    policy: RetainPolicy,
+    lines: int | None = None,
+) -> Estimate:
+    """Plan what is pending, or its first lines only, without writing anything."""
+    carry, left = Carry(), lines
     documents = total = 0
-    pending = _from_start(one)
-    while left > 0:
+    counts = Counts()
+    while left is None or left > 0:
         gathered = gather(connection, Fresh(limit=0), pending)
-        gathered = _first(gathered, left)
-        parsed = parse(hosts[one.host], gathered, pending, ())
+        if left is not None:
+            gathered = _first(gathered, left)
+            left -= max(len(gathered.lines), 1)
+        parsed = parse(host, gathered, pending, ())
         if parsed.end == pending.offset:
             break
         window = Window(
             pending.offset,
             parsed.end,
             parsed.records,
-            kind="subagent" if one.kind == "subagent" else "session",
+            kind="subagent" if kind == "subagent" else "session",
         )
         made = plan(carry, window, policy, Limits(), redact)
         documents += len(made.documents)
         total += sum(tokens(render(draft, policy).content) for draft in made.documents)
+        counts += made.counts
         carry, pending.offset = made.carry, made.offset
-        left -= max(len(gathered.lines), 1)
-    return Estimate(documents, total)
+    return Estimate(documents, total, counts.records, counts.planned)
 
 
 def begin(connection: Connection, memory: str, stream_id: int) -> None:

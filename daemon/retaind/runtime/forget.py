@@ -23,6 +23,7 @@ _OWN_ROWS: Final = (
     "DELETE FROM block WHERE generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
     "DELETE FROM delivery WHERE stream_id = ?",
     "DELETE FROM session_pin WHERE stream_id = ?",
+    "DELETE FROM renewal WHERE stream_id = ?",
     "UPDATE stream SET parent_id = NULL, parent_offset = NULL WHERE parent_id = ?",
     "DELETE FROM generation WHERE stream_id = ?",
     "DELETE FROM stream WHERE id = ?",

@@ -1,7 +1,7 @@
 """The remote memory in the running daemon: retention, deliveries and their state, as one part."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -9,31 +9,22 @@ from typing import Any, Final
 import anyio
 
 from retaind.config import Settings
-from retaind.core.plan import Limits
 from retaind.db import Connection, Database
 from retaind.errors import MemoryDown, RetentionError
-from retaind.hosts import HOSTS
-from retaind.memory.hindsight import NAME, Client, Token
+from retaind.memory.hindsight import NAME, Client
 from retaind.memory.port import RetainResult
-from retaind.runtime import backfill, banks, deliveries, manual, outbox, remote_recall, texts
+from retaind.runtime import backfill, deliveries, manual, outbox, remote_recall, texts
 from retaind.runtime.circuit import backoff_s
 from retaind.runtime.controls import Facts, RecallRequest, RetainRequest
-from retaind.runtime.coverage import Range
 from retaind.runtime.deliver import Deliverer
 from retaind.runtime.erasures import Erasures, waiting
-from retaind.runtime.handover import Handover, Log
-from retaind.runtime.missions import Missions
 from retaind.runtime.outbox import Address, Head
 from retaind.runtime.outgoing import Outgoing
-from retaind.runtime.pending import Queue
-from retaind.runtime.projects import project_name
+from retaind.runtime.rebuild import Rebuilt
+from retaind.runtime.renewals import Renewals
 from retaind.runtime.retain import Retainer
-from retaind.runtime.retention import Retention
-from retaind.runtime.survey import Known, Starts, Survey, cutoff
+from retaind.runtime.survey import Starts, Survey
 
-_INTERVALS_PER_IDLE: Final = 4
-"""A session is retained no more often than this many times in the time after which it counts as idle."""
-_BYTES_PER_TOKEN: Final = 4
 _OLDEST: Final = (0, 8, 6)
 """From this version on a server knows an operation by the id that it is given."""
 _FINISH_POLL_S: Final = 0.1
@@ -53,6 +44,7 @@ class Remote:
     retainer: Retainer
     deliverer: Deliverer
     erasures: Erasures
+    renewals: Renewals
     poke: Callable[[], None] = lambda: None
     version: str | None = None
 
@@ -67,6 +59,7 @@ class Remote:
             tasks.start_soon(self.deliverer.run)
             tasks.start_soon(self._ask_version)
             tasks.start_soon(self.erasures.run)
+            tasks.start_soon(self.renewals.run)
 
     async def _ask_version(self) -> None:
         failures = 0
@@ -140,6 +133,22 @@ class Remote:
         self.poke()
         return {"sessions": len(begun), "waiting": len({o.stream_id for o in found if o.waits})}
 
+    async def rebuild(self, only: Sequence[int] | None, *, dry_run: bool) -> Rebuilt:
+        """Retain sessions anew, and wait until they have arrived; or say what that would send.
+
+        What was passed over as older than the memory stays so.
+        """
+        if dry_run:
+            return await self.renewals.preview(only)
+        found, begun = await self.renewals.begin(only)
+        for one in begun:
+            self.survey.look_again(one)
+            await self.retainer.load_stream(one)
+        await self.settle(begun)
+        await self.renewals.wait_for(begun)
+        found.complete = True
+        return found
+
     async def retain(self, request: RetainRequest) -> RetainResult:
         """Hand over a text of the user's own, and wait a while for the server to be done with it."""
         one = await self.database.write(lambda c: texts.put(c, request, self.outgoing))
@@ -177,6 +186,7 @@ class Remote:
             "retry_in_s": round(max(0.0, circuit.until - now), 1) if circuit.until else None,
             "detail": circuit.detail or None,
             "documents": counts,
+            "rebuilding": len(self.renewals.open),
         }
         if circuit.paused:
             found["state"] = "paused"
@@ -198,96 +208,6 @@ class Remote:
                 " second extraction"
             )
         return found
-
-
-async def open_remote(
-    settings: Settings, database: Database, announce: Callable[[], None], log: Log
-) -> Remote:
-    """Build the remote memory, on the state as the last process left it."""
-    chosen = settings.hindsight
-    to = Address(NAME, chosen.url)
-    token = Token(chosen.token, chosen.token_file)
-    client = Client(chosen.url, token, chosen.request_timeout_s, chosen.max_parallel + 2)
-    covered: dict[int, tuple[Range, ...]] = {}
-    outgoing = Outgoing(to, settings, covered)
-    since, backfilled = await database.write(lambda c: _begin(c, outgoing))
-    survey = Survey(
-        database,
-        client,
-        NAME,
-        lambda c, stream_id: _known(c, outgoing, stream_id),
-        cutoff(since, chosen.backfill),
-        backfilled,
-        covered,
-    )
-    missions = Missions(database, client, settings.bank.mission, settings.bank.retain_mission, log)
-    handover = Handover(database, client, to, missions, log, chosen.poll_s)
-    deliverer = Deliverer(database, handover, survey, chosen.max_parallel, announce)
-    survey.wake = deliverer.announce
-    retainer = _retainer(settings, database, outgoing, survey, deliverer.announce, log)
-    erasures = Erasures(database, client, NAME, handover.under_way, log, chosen.poll_s)
-    remote = Remote(database, settings, client, outgoing, survey, retainer, deliverer, erasures)
-    deliverer.surveyed = remote.admit
-    return remote
-
-
-def _retainer(
-    settings: Settings,
-    database: Database,
-    outgoing: Outgoing,
-    survey: Survey,
-    announce: Callable[[], None],
-    log: Log,
-) -> Retainer:
-    chosen = settings.hindsight
-    retention = Retention(
-        memory=NAME,
-        hosts=HOSTS,
-        policy=settings.retain,
-        limits=Limits(),
-        project_of=project_name,
-        outbox=outgoing,
-    )
-    queue = Queue(
-        chosen.idle_s,
-        chosen.max_behind_s,
-        chosen.max_behind_tokens * _BYTES_PER_TOKEN,
-        chosen.idle_s / _INTERVALS_PER_IDLE,
-    )
-    return Retainer(database, retention, queue, log, announce, survey)
-
-
-def _begin(connection: Connection, outgoing: Outgoing) -> tuple[float, list[int]]:
-    """Bring the state in line with the configuration; returns since when there is one, and who is whole.
-
-    What is unsettled goes to the server and, where no document was ever accepted, to the bank of today.
-    """
-    to = outgoing.to
-    connection.execute(
-        "INSERT OR IGNORE INTO memory_since (memory, since) VALUES (?, ?)", (to.memory, time.time())
-    )
-    deliveries.move_to(connection, to)
-    for stream_id, bank in banks.unconfirmed(connection, to.memory):
-        wanted = outgoing.bank_wanted(connection, stream_id)
-        if wanted != bank:
-            deliveries.rebank(connection, to, stream_id, wanted)
-    manual.pass_over(connection, to.memory)
-    since = connection.execute(
-        "SELECT since FROM memory_since WHERE memory = ?", (to.memory,)
-    ).fetchone()[0]
-    whole = connection.execute(
-        "SELECT stream_id FROM session_pin WHERE memory = ? AND backfill = 1", (to.memory,)
-    ).fetchall()
-    return since, [row[0] for row in whole]
-
-
-def _known(connection: Connection, outgoing: Outgoing, stream_id: int) -> Known | None:
-    row = connection.execute(
-        "SELECT session_id, kind, mode FROM stream WHERE id = ?", (stream_id,)
-    ).fetchone()
-    if row is None:
-        return None
-    return Known._make((*row, outgoing.bank_of(connection, stream_id)))
 
 
 def _is_old(version: str) -> bool:

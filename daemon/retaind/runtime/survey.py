@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from retaind.db import Connection, Database
 from retaind.memory.hindsight import Client, Held
 from retaind.memory.hindsight.documents import is_of
-from retaind.runtime import cursors
+from retaind.runtime import cursors, renewal
 from retaind.runtime.coverage import Range, merged
 from retaind.runtime.pending import Pending
 from retaind.vault import streams
@@ -82,8 +82,12 @@ class Survey:
 
     def ask_again(self, stream_id: int) -> None:
         """Forget a session, which is to be retained from its beginning whatever its age."""
-        self._known.discard(stream_id)
+        self.look_again(stream_id)
         self._backfilled.add(stream_id)
+
+    def look_again(self, stream_id: int) -> None:
+        """Forget what the server has of a session."""
+        self._known.discard(stream_id)
 
     async def look(self, stream_id: int) -> Starts | None:
         """Ask for one session; None when the server has nothing of it, or it was forgotten.
@@ -110,6 +114,8 @@ class Survey:
     ) -> dict[int, tuple[Range, ...]]:
         """Return what is there of the bytes behind the cursors, proved by the bytes' own hash."""
         found = {}
+        leaving = renewal.leaving(connection, self._memory, stream_id)
+        held = [one for one in held if one.document_id not in leaving]
         for generation_id, _, captured, _ in streams.generations(connection, stream_id):
             offset = cursors.load(connection, self._memory, generation_id).offset
             found[generation_id] = merged(

@@ -66,9 +66,8 @@ class Upkeep:
         """Answer as `rebuild --json`."""
         if request.memory not in {None, self.retention.memory}:
             raise UsageError(
-                f"the memory {request.memory} cannot be rebuilt",
-                why="what a server has of a session can be forgotten there, but not exchanged",
-                fix="retaind rebuild --memory local",
+                f"there is no memory {request.memory}",
+                fix="retaind rebuild --memory local; or set memory.hindsight.url",
             )
         only = None
         if request.session is not None:

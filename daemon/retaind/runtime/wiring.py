@@ -148,7 +148,7 @@ async def _memories(settings: Settings, database: Database, results: Results) ->
     remote = None
     if settings.hindsight.enabled:
         # Not imported where there is none: that is 2 MiB and 50 ms of every start.
-        from retaind.runtime.remote import open_remote
+        from retaind.runtime.remote_opening import open_remote
 
         remote = await open_remote(settings, database, results.announce, log.warning)
         every[remote.to.memory] = remote.retainer

@@ -1,0 +1,165 @@
+"""Renewals in the running daemon: what a rebuild of a remote memory would cost, its beginning and its end."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import anyio
+
+from retaind.db import Connection, Database
+from retaind.errors import RetaindError
+from retaind.runtime import backfill, cursors, renewal
+from retaind.runtime.erasures import Erasures
+from retaind.runtime.outbox import Address
+from retaind.runtime.pending import Pending
+from retaind.runtime.rebuild import Chosen, Holding, Rebuilt, chosen
+from retaind.runtime.renewal import Had
+from retaind.runtime.retention import Retention
+
+_LOOK_S: Final = 0.5
+_UNDER_WAY: Final = "under_way"
+
+
+class Renewals:
+    """Begins and ends the renewals of one memory. `run` is its task, which ends what has arrived."""
+
+    def __init__(
+        self,
+        database: Database,
+        to: Address,
+        retention: Retention,
+        erasures: Erasures,
+        log: Callable[..., object],
+    ) -> None:
+        self._database = database
+        self._to = to
+        self._retention = retention
+        self._erasures = erasures
+        self._log = log
+        self._wake = anyio.Event()
+        self._changed = anyio.Event()
+        self.open: frozenset[int] = frozenset()
+
+    def stale(self, connection: Connection) -> int:
+        """Return how many sessions were retained under another policy, or by another parser."""
+        parsers = {name: host.parser_version for name, host in self._retention.hosts.items()}
+        policy = self._retention.policy_hash
+        return len(cursors.stale(connection, self._to.memory, policy, parsers))
+
+    async def preview(self, only: Sequence[int] | None) -> Rebuilt:
+        """Return what rebuilding these sessions, or all, would send; nothing is written."""
+        found = Rebuilt()
+        for one, generations in await self._database.read(lambda c: self._chosen(c, only, found)):
+            before, after = await self._database.read(
+                lambda c, one=one, had=generations: self._foreseen(c, one, had)  # type: ignore[misc]
+            )
+            found.add(one, before, after)
+        return found
+
+    async def begin(self, only: Sequence[int] | None) -> tuple[Rebuilt, frozenset[int]]:
+        """Begin these sessions anew, or all; returns what they had, and which are begun."""
+        found = Rebuilt(complete=False)
+        begun = set()
+        for one, generations in await self._database.read(lambda c: self._chosen(c, only, found)):
+            before, after = await self._database.read(
+                lambda c, one=one, had=generations: self._foreseen(c, one, had)  # type: ignore[misc]
+            )
+            is_begun = await self._database.write(
+                lambda c, one=one, had=generations: renewal.begin(  # type: ignore[misc]
+                    c, self._to, one.id, had, self._retention.policy_hash
+                )
+            )
+            if not is_begun:
+                found.skipped[_UNDER_WAY] = found.skipped.get(_UNDER_WAY, 0) + 1
+                continue
+            found.add(one, before, after)
+            begun.add(one.id)
+        self.open |= begun
+        self._wake.set()
+        return found, frozenset(begun)
+
+    async def wait_for(self, stream_ids: frozenset[int]) -> None:
+        """Wait until these sessions have arrived."""
+        while stream_ids & self.open:
+            await self._changed.wait()
+
+    async def run(self) -> None:
+        """End renewals as they arrive, until cancelled; those of an earlier process too."""
+        while True:
+            self._wake = anyio.Event()
+            try:
+                await self._settle()
+            except RetaindError as error:
+                self._log("renewal_waits", why=error.why)
+            with anyio.move_on_after(_LOOK_S if self.open else float("inf")):
+                await self._wake.wait()
+
+    async def _settle(self) -> None:
+        memory = self._to.memory
+        there = await self._database.read(lambda c: renewal.under_way(c, memory))
+        self.open = frozenset(one.stream_id for one in there)
+        for one in there:
+            if await self._database.write(lambda c, one=one: renewal.settle(c, memory, one)):  # type: ignore[misc]
+                self.open -= {one.stream_id}
+                self._changed.set()
+                self._changed = anyio.Event()
+                self._erasures.announce()
+                self._log("renewed", stream=one.stream_id)
+
+    def _chosen(
+        self, connection: Connection, only: Sequence[int] | None, found: Rebuilt
+    ) -> list[tuple[Chosen, list[Had]]]:
+        """Return the sessions of which something was retained, each behind what it was copied from."""
+        kept = []
+        for one in chosen(connection, only):
+            generations = renewal.had(connection, self._to.memory, one.id)
+            if not any(had.start < had.offset for had in generations):
+                continue
+            if one.why_not is not None:
+                found.skipped[one.why_not] = found.skipped.get(one.why_not, 0) + 1
+                continue
+            kept.append((one, generations))
+        return kept
+
+    def _foreseen(
+        self, connection: Connection, one: Chosen, generations: Sequence[Had]
+    ) -> tuple[Holding, Holding]:
+        """Return what the memory has of a session, and what it would have of the same bytes."""
+        host, kind = connection.execute(
+            "SELECT host, kind FROM stream WHERE id = ?", (one.id,)
+        ).fetchone()
+        records, retained = connection.execute(
+            "SELECT coalesce(sum(records), 0), coalesce(sum(retained), 0) FROM cursor"
+            " WHERE memory = ? AND generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
+            (self._to.memory, one.id),
+        ).fetchone()
+        tokens = connection.execute(
+            "SELECT coalesce(sum(tokens), 0) FROM delivery"
+            " WHERE memory = ? AND stream_id = ? AND state = 'completed'",
+            (self._to.memory, one.id),
+        ).fetchone()[0]
+        after = Holding(0, 0, 0)
+        for had in generations:
+            pending = _again(one.id, had)
+            made = backfill.foresee(
+                connection, pending, self._retention.hosts[host], kind, self._retention.policy
+            )
+            after = Holding(
+                after.records + made.records + had.passed_over,
+                after.retained + made.retained,
+                after.tokens + made.tokens,
+            )
+        return Holding(records, retained, tokens), after
+
+
+def _again(stream_id: int, had: Had) -> Pending:
+    return Pending(
+        stream_id,
+        had.generation_id,
+        had.n,
+        had.start,
+        had.offset,
+        since=0.0,
+        last=0.0,
+        grew=False,
+        closed=had.closed,
+    )
