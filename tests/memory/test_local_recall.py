@@ -164,6 +164,16 @@ def test_a_long_message_is_shown_around_the_words(memory: Local) -> None:
     assert len(found.block) <= 800
 
 
+def test_of_a_giant_message_the_piece_that_tells_most_is_shown(memory: Local) -> None:
+    around = [paragraph(f"p{n}x") for n in range(8)]
+    said = ["a walrus", *around[:4], "the walrus has lost its tusk", *around[4:], "walrus"]
+    memory.take(talk(("user", "\n\n".join(said))))
+
+    found = memory.recall("walrus tusk", max_tokens=200)
+    assert "has lost its tusk" in found.block
+    assert len(found.block) <= 800
+
+
 def test_room_is_used_for_what_tells_less_and_the_best_comes_first(memory: Local) -> None:
     for n in range(60):
         memory.take(talk(("user", f"walrus number {n} sleeps"), session=f"s{n}"))

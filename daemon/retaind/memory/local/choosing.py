@@ -170,9 +170,13 @@ class _Choice:
         text = one.message.text
         most -= len(_said(one.message.role, ""))
         if len(text) > most:
-            start = self.locate(text) if one.is_found else 0
-            text = _excerpt(text, start, most)
+            text = _excerpt(text, self._place(one) if one.is_found else 0, most)
         return replace(one, text=_said(one.message.role, text))
+
+    def _place(self, one: Chosen) -> int:
+        """Return where in a message the question's words are, as far as they are in what was found of it."""
+        said = self.conversations.said(one.hit)
+        return max(one.message.text.find(said[:_SHORTEST]), 0) + self.locate(said)
 
 
 def _size(text: str) -> int:

@@ -71,6 +71,10 @@ class Conversations:
         place = hit.place if hit.fact is None else hit.place._replace(chars=-hit.id)
         return Message((hit.id,), place, hit.role, hit.turn, 0, self._reader, hit.fact)
 
+    def said(self, hit: Hit) -> str:
+        """Return what was found: the piece of its message that a hit is."""
+        return passages.plain(self._reader.text(hit.place)) if hit.fact is None else hit.fact
+
     def turn(self, turn: int, hit: Hit) -> Iterator[Message]:
         """Yield what was said in a turn that is a hit's own or beside it, the most useful first.
 
