@@ -335,3 +335,12 @@ def test_the_tombstones_hold_hashes_only(place: Home) -> None:
     assert len(said) == 1
     assert set(said[0]) == {"v", "sessions", "heads", "folders", "records"}
     assert all(len(one) == 32 and int(one, 16) for one in said[0]["sessions"])
+
+
+def test_a_projects_name_is_no_folder(place: Home) -> None:
+    place.start()
+    done = place.cli("forget", "--project", "shop", "--yes")
+
+    assert done.returncode == 2
+    assert b"'shop' is no path of a folder" in done.stderr
+    assert not (place.state / "tombstones.jsonl").exists()

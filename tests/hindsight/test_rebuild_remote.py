@@ -172,3 +172,37 @@ def test_a_memory_that_is_not_there_is_named(place: Home) -> None:
 
     assert done.returncode == 2
     assert b"no memory elsewhere" in done.stderr
+
+
+def test_what_two_generations_share_is_sent_once_and_foreseen_so(
+    place: Home, fake: FakeHindsight
+) -> None:
+    place.start()
+    path = write(place, 1, lines(1, 6))
+    assert deliver(place)["complete"]
+    path.write_bytes(lines(1, 3) + lines(11, 14))
+    assert deliver(place)["complete"]
+    assert sorted(said(fake.texts())) == [*range(1, 7), *range(11, 15)]
+    foreseen = rebuild(place, "--dry-run")
+    found = rebuild(place, "--yes")
+    wait_until(lambda: is_clean(place), "it is done")
+
+    assert foreseen["after"]["retained"] == found["after"]["retained"] == 10
+    assert found["before"]["records"] == found["after"]["records"] == foreseen["after"]["records"]
+    assert sorted(said(fake.texts())) == [*range(1, 7), *range(11, 15)]
+    assert place.json("verify")["ok"]
+
+
+def test_a_fork_is_rebuilt_with_what_it_has_of_its_own(place: Home, fake: FakeHindsight) -> None:
+    place.start()
+    write(place, 1, lines(1, 6))
+    assert deliver(place)["complete"]
+    write(place, 2, lines(1, 6) + lines(11, 12))
+    assert deliver(place)["complete"]
+    foreseen = rebuild(place, session(2), "--dry-run")
+    rebuild(place, session(2), "--yes")
+    rebuild(place, "--yes")
+    wait_until(lambda: is_clean(place), "it is done")
+
+    assert foreseen["after"]["retained"] == 2
+    assert sorted(said(fake.texts())) == [*range(1, 7), 11, 12]

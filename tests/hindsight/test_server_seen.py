@@ -1,8 +1,9 @@
 """How a server is, as `doctor` and the metrics tell it."""
 
+from pathlib import Path
 from typing import Any
 
-from harness.process import Home, wait_until
+from harness.process import Home, home, wait_until
 from hindsight.fake_hindsight import FakeHindsight, Reply
 from hindsight.talks import deliver, lines, memory, write
 
@@ -72,3 +73,22 @@ def test_what_the_server_did_not_take_is_said(place: Home, fake: FakeHindsight) 
 
 def test_without_a_daemon_nobody_knows(place: Home) -> None:
     assert [one["state"] for one in seen(place)] == ["warn"]
+
+
+def test_recall_says_when_the_local_memory_stands_in(place: Home, fake: FakeHindsight) -> None:
+    fake.fault = lambda _: Reply(way="cut")
+    place.start()
+    write(place, 1, lines(1, 4))
+    place.flush()
+    done = place.cli("recall", "said", "--memory", "hindsight")
+
+    assert done.returncode == 0
+    assert b"this is from the local memory" in done.stderr
+
+
+def test_what_was_passed_over_is_not_measured_without_a_server(tmp_path: Path) -> None:
+    with home(tmp_path) as place:
+        done = place.cli("backfill", "--dry-run")
+
+    assert done.returncode == 2
+    assert b"memory.hindsight.url" in done.stderr

@@ -131,6 +131,7 @@ def test_the_files_mode_stays_and_a_new_one_is_private(place: Home, mode: int) -
 
     assert stat.S_IMODE(path.stat().st_mode) == mode
     other = place.folder / "other"
+    other.mkdir()
     run(place, "install", other)
     assert stat.S_IMODE(settings_file(place, other).stat().st_mode) == 0o600
 
@@ -281,3 +282,12 @@ def test_the_copy_stays_where_the_settings_have_changed_since(place: Home) -> No
 
     assert written(path) == {"model": "other"}
     assert written(Path(f"{path}.before-retaind")) == {"model": "opus"}
+
+
+def test_a_folder_that_is_not_there_is_named_and_not_made(place: Home) -> None:
+    nowhere = place.folder / "nowhere"
+    done = place.cli("hooks", "install", "--config-dir", str(nowhere))
+
+    assert done.returncode == 2
+    assert str(nowhere) in done.stderr.decode()
+    assert not nowhere.exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory.remembered import Local, local, note, paragraph, talk
+from retaind.core.recall import compose_query
 from retaind.memory.local import Limits
 from retaind.memory.port import Filters
 
@@ -121,6 +122,16 @@ def test_of_what_tells_as_much_the_newer_comes_first(memory: Local) -> None:
 
     found = memory.recall("walrus rule").results
     assert [one.session_id for one in found] == ["new", "old", "older"]
+
+
+def test_words_of_the_context_tell_less_than_those_of_the_prompt(memory: Local) -> None:
+    chatter(memory)
+    memory.take(talk(("user", "the walrus sleeps"), session="context"))
+    memory.take(talk(("user", "the zeppelin lands"), session="prompt"))
+
+    asked = compose_query("tell me of the zeppelin", [("user", "we spoke of the walrus")], 800)
+    found = memory.recall(asked).results
+    assert [one.session_id for one in found] == ["prompt", "context"]
 
 
 def test_what_was_said_at_the_time_that_is_asked_for_comes_first(memory: Local) -> None:

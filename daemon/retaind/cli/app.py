@@ -20,7 +20,7 @@ VERBS = {
     "sessions": "List transcripts, and how far each is kept and retained.",
     "show": "Print a conversation.",
     "search": "Search everything that is retained.",
-    "recall": "Print what an agent would be given for a prompt.",
+    "recall": "Print what an agent is given that asks a question.",
     "retain": "Hand a text of your own to a memory.",
     "flush": "Capture and retain now, and wait for it.",
     "retry": "List what a memory would not take, and deliver it again.",

@@ -6,6 +6,7 @@ import click
 
 from retaind.cli import client, context
 from retaind.cli.output import counted, number, print_json, table
+from retaind.errors import UsageError
 
 _MEMORY = "hindsight"
 _HEADS = ("session", "lines", "documents", "tokens")
@@ -53,12 +54,16 @@ def _estimates(session: str | None) -> list[dict[str, Any]]:
     from retaind.runtime import backfill
     from retaind.runtime.catalog import resolve
 
-    policy = context.settings().retain
+    settings = context.settings()
+    if not settings.hindsight.enabled:
+        raise UsageError("there is no remote memory", fix="set memory.hindsight.url")
+    policy = settings.retain
     rows = []
     with context.reader() as connection:
         only = resolve(connection, session).id if session else None
+        ledger = backfill.Ledger(_MEMORY, frozenset())
         for one in backfill.skipped(connection, _MEMORY, only):
-            found = backfill.estimate(connection, one, HOSTS, policy)
+            found = backfill.estimate(connection, one, HOSTS, policy, ledger)
             rows.append(
                 {
                     "id": one.public_id,

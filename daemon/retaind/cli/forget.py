@@ -49,7 +49,7 @@ def command(
     paths = context.paths()
     body: dict[str, Any] = {
         "session": session,
-        "project": None if project is None else os.path.abspath(os.path.expanduser(project)),
+        "project": None if project is None else _folder(project),
         "only": only,
     }
     if dry_run or not yes:
@@ -64,6 +64,16 @@ def command(
     else:
         _say(done)
     return 0 if done.get("complete", True) else 1
+
+
+def _folder(project: str) -> str:
+    """Return a folder's absolute path. A bare name may be meant as a project's: that names no folder."""
+    if os.sep not in project and project not in {".", "..", "~"}:
+        raise UsageError(
+            f"{project!r} is no path of a folder",
+            fix=f"retaind forget --project ./{project}, or the cwd that `retaind sessions --json` shows",
+        )
+    return os.path.abspath(os.path.expanduser(project))
 
 
 def _confirm(found: dict[str, Any]) -> None:

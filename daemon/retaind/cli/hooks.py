@@ -20,7 +20,7 @@ _config_dirs = click.option(
     "--config-dir",
     "config_dirs",
     multiple=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder of Claude Code; by default all that retaind watches. Repeatable.",
 )
 

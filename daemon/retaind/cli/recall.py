@@ -1,6 +1,7 @@
 """`retaind recall`: what an agent would be given."""
 
 import os
+import sys
 
 import click
 
@@ -26,7 +27,10 @@ def command(
     *,
     as_json: bool,
 ) -> None:
-    """Print the block that an agent would be given for a prompt; nothing if nothing is recalled."""
+    """Print the block that an agent is given that asks; nothing if nothing is recalled.
+
+    Unasked, at its prompts, an agent is given less: see recall.floor.
+    """
     asked = {
         "prompt": prompt,
         "session_id": session_id,
@@ -38,5 +42,8 @@ def command(
     answer = client.post(context.paths(), "recall", asked, _TIMEOUT_S)
     if as_json:
         print_json(answer)
-    elif answer.get("block"):
+        return
+    if answer.get("notice"):
+        print(f"note: {answer['notice']}", file=sys.stderr)
+    if answer.get("block"):
         print(harmless(answer["block"]))

@@ -64,6 +64,15 @@ def recall_terms(query: str) -> tuple[Term, ...]:
     return tuple(Term(word, is_phrase=False, prefix=False) for word in reversed(words.values()))
 
 
+def of_the_context(query: str) -> frozenset[str]:
+    """Return the telling words of a composed query that stand before its prompt and not in it, folded."""
+    if not query.startswith(CONTEXT_HEADING):
+        return frozenset()
+    context, _, prompt = query.rpartition("\n\n")
+    asked = {folded(one.text) for one in recall_terms(prompt)}
+    return frozenset(folded(one.text) for one in recall_terms(context)) - asked
+
+
 def expression(term: Term) -> str:
     """Return the expression that finds a term in the columns of the index."""
     segments = list(_segments(term.text))

@@ -1,12 +1,14 @@
 """Backfill: what sessions said before a memory was set up, measured first, and retained when asked for."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from retaind.core.messages import tokens
 from retaind.core.plan import Carry, Counts, Limits, Window, plan
 from retaind.core.policy import RetainPolicy
+from retaind.core.records import Record
 from retaind.core.redact import redact
 from retaind.core.render import render
 from retaind.db import Connection
@@ -60,11 +62,34 @@ def skipped(connection: Connection, memory: str, stream_id: int | None = None) -
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Which records a memory would own already: those of an estimate so far, and those of other sessions.
+
+    What `mine`, the generations that are estimated, own now says nothing.
+    """
+
+    memory: str
+    mine: frozenset[int]
+    keys: set[int] = field(default_factory=set)
+
+    def duplicates(self, connection: Connection, records: Sequence[Record]) -> set[int]:
+        """Return the keys of records that would not be retained again."""
+        keys = [one.key for one in records if one.key]
+        owners = cursors.owners(connection, self.memory, keys)
+        return self.keys | {key for key, owner in owners.items() if owner not in self.mine}
+
+
 def estimate(
-    connection: Connection, one: Skipped, hosts: Mapping[str, Host], policy: RetainPolicy
+    connection: Connection,
+    one: Skipped,
+    hosts: Mapping[str, Host],
+    policy: RetainPolicy,
+    ledger: Ledger,
 ) -> Estimate:
     """Plan what was passed over, without writing anything."""
-    return foresee(connection, _from_start(one), hosts[one.host], one.kind, policy, one.lines)
+    host = hosts[one.host]
+    return foresee(connection, _from_start(one), host, one.kind, policy, ledger, one.lines)
 
 
 def foresee(
@@ -73,9 +98,10 @@ def foresee(
     host: Host,
     kind: str,
     policy: RetainPolicy,
+    ledger: Ledger,
     lines: int | None = None,
 ) -> Estimate:
-    """Plan what is pending, or its first lines only, without writing anything."""
+    """Plan what is pending, or its first lines only, without writing anything but the ledger."""
     carry, left = Carry(), lines
     documents = total = 0
     counts = Counts()
@@ -92,11 +118,13 @@ def foresee(
             parsed.end,
             parsed.records,
             kind="subagent" if kind == "subagent" else "session",
+            duplicates=ledger.duplicates(connection, parsed.records),
         )
         made = plan(carry, window, policy, Limits(), redact)
         documents += len(made.documents)
         total += sum(tokens(render(draft, policy).content) for draft in made.documents)
         counts += made.counts
+        ledger.keys.update(made.keys)
         carry, pending.offset = made.carry, made.offset
     return Estimate(documents, total, counts.records, counts.planned)
 

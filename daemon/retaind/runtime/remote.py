@@ -142,11 +142,10 @@ class Remote:
             return await self.renewals.preview(only)
         found, begun = await self.renewals.begin(only)
         for one in begun:
-            self.survey.look_again(one)
-            await self.retainer.load_stream(one)
-        await self.settle(begun)
-        await self.renewals.wait_for(begun)
-        found.complete = True
+            self.survey.look_again(one.id)
+            await self.retainer.load_stream(one.id)
+        await self.settle(frozenset(one.id for one in begun))
+        await self.renewals.end(found, begun)
         return found
 
     async def retain(self, request: RetainRequest) -> RetainResult:

@@ -1,6 +1,6 @@
 """Renewals in the running daemon: what a rebuild of a remote memory would cost, its beginning and its end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import anyio
@@ -8,6 +8,7 @@ import anyio
 from retaind.db import Connection, Database
 from retaind.errors import RetaindError
 from retaind.runtime import backfill, cursors, renewal
+from retaind.runtime.backfill import Ledger
 from retaind.runtime.erasures import Erasures
 from retaind.runtime.outbox import Address
 from retaind.runtime.pending import Pending
@@ -48,39 +49,44 @@ class Renewals:
     async def preview(self, only: Sequence[int] | None) -> Rebuilt:
         """Return what rebuilding these sessions, or all, would send; nothing is written."""
         found = Rebuilt()
-        for one, generations in await self._database.read(lambda c: self._chosen(c, only, found)):
-            before, after = await self._database.read(
-                lambda c, one=one, had=generations: self._foreseen(c, one, had)  # type: ignore[misc]
+        wanted = await self._database.read(lambda c: self._chosen(c, only, found))
+        mine = frozenset(had.generation_id for _, generations in wanted for had in generations)
+        ledger = Ledger(self._to.memory, mine)
+        for one, generations in wanted:
+            before = await self._database.read(lambda c, one=one: self._holding(c, one))  # type: ignore[misc]
+            after = await self._database.read(
+                lambda c, one=one, had=generations: self._foreseen(c, one, had, ledger)  # type: ignore[misc]
             )
             found.add(one, before, after)
         return found
 
-    async def begin(self, only: Sequence[int] | None) -> tuple[Rebuilt, frozenset[int]]:
-        """Begin these sessions anew, or all; returns what they had, and which are begun."""
+    async def begin(self, only: Sequence[int] | None) -> tuple[Rebuilt, dict[Chosen, Holding]]:
+        """Begin these sessions anew, or all; returns what is left as it is, and what those had."""
         found = Rebuilt(complete=False)
-        begun = set()
+        begun = {}
         for one, generations in await self._database.read(lambda c: self._chosen(c, only, found)):
-            before, after = await self._database.read(
-                lambda c, one=one, had=generations: self._foreseen(c, one, had)  # type: ignore[misc]
-            )
-            is_begun = await self._database.write(
+            before = await self._database.read(lambda c, one=one: self._holding(c, one))  # type: ignore[misc]
+            if await self._database.write(
                 lambda c, one=one, had=generations: renewal.begin(  # type: ignore[misc]
                     c, self._to, one.id, had, self._retention.policy_hash
                 )
-            )
-            if not is_begun:
+            ):
+                begun[one] = before
+            else:
                 found.skipped[_UNDER_WAY] = found.skipped.get(_UNDER_WAY, 0) + 1
-                continue
-            found.add(one, before, after)
-            begun.add(one.id)
-        self.open |= begun
+        self.open |= {one.id for one in begun}
         self._wake.set()
-        return found, frozenset(begun)
+        return found, begun
 
-    async def wait_for(self, stream_ids: frozenset[int]) -> None:
-        """Wait until these sessions have arrived."""
-        while stream_ids & self.open:
+    async def end(self, found: Rebuilt, begun: Mapping[Chosen, Holding]) -> None:
+        """Wait until these sessions have arrived, and account for what the memory has of them now."""
+        wanted = {one.id for one in begun}
+        while wanted & self.open:
             await self._changed.wait()
+        for one, before in begun.items():
+            after = await self._database.read(lambda c, one=one: self._holding(c, one))  # type: ignore[misc]
+            found.add(one, before, after)
+        found.complete = True
 
     async def run(self) -> None:
         """End renewals as they arrive, until cancelled; those of an earlier process too."""
@@ -120,13 +126,8 @@ class Renewals:
             kept.append((one, generations))
         return kept
 
-    def _foreseen(
-        self, connection: Connection, one: Chosen, generations: Sequence[Had]
-    ) -> tuple[Holding, Holding]:
-        """Return what the memory has of a session, and what it would have of the same bytes."""
-        host, kind = connection.execute(
-            "SELECT host, kind FROM stream WHERE id = ?", (one.id,)
-        ).fetchone()
+    def _holding(self, connection: Connection, one: Chosen) -> Holding:
+        """Return what the memory has of a session."""
         records, retained = connection.execute(
             "SELECT coalesce(sum(records), 0), coalesce(sum(retained), 0) FROM cursor"
             " WHERE memory = ? AND generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
@@ -137,18 +138,23 @@ class Renewals:
             " WHERE memory = ? AND stream_id = ? AND state = 'completed'",
             (self._to.memory, one.id),
         ).fetchone()[0]
-        after = Holding(0, 0, 0)
+        return Holding(records, retained, tokens)
+
+    def _foreseen(
+        self, connection: Connection, one: Chosen, generations: Sequence[Had], ledger: Ledger
+    ) -> Holding:
+        """Return what the memory would have of the same bytes."""
+        host, kind = connection.execute(
+            "SELECT host, kind FROM stream WHERE id = ?", (one.id,)
+        ).fetchone()
+        reader, policy = self._retention.hosts[host], self._retention.policy
+        records = retained = tokens = 0
         for had in generations:
-            pending = _again(one.id, had)
-            made = backfill.foresee(
-                connection, pending, self._retention.hosts[host], kind, self._retention.policy
-            )
-            after = Holding(
-                after.records + made.records + had.passed_over,
-                after.retained + made.retained,
-                after.tokens + made.tokens,
-            )
-        return Holding(records, retained, tokens), after
+            made = backfill.foresee(connection, _again(one.id, had), reader, kind, policy, ledger)
+            records += made.records + had.passed_over
+            retained += made.retained
+            tokens += made.tokens
+        return Holding(records, retained, tokens)
 
 
 def _again(stream_id: int, had: Had) -> Pending:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from retaind.core.moments import spans
 from retaind.core.policy import RECALL_PREAMBLE
-from retaind.core.query import recall_terms
+from retaind.core.query import of_the_context, recall_terms
 from retaind.core.recall import CHARS_PER_TOKEN, Memory, render_block
 from retaind.memory.local.choosing import Locate, Room, choose
 from retaind.memory.local.conversations import Conversations
@@ -70,7 +70,7 @@ def recall(
     is no time.
     """
     total = total_of(connection)
-    terms = weighed(connection, recall_terms(query), total)
+    terms = weighed(connection, recall_terms(query), total, of_the_context(query))
     matched = matches(connection, terms)
     hits = _hits(connection, matched.ranked(), filters or Filters(), project)
     weights = [(hit, matched.weights(hit.id)) for hit in hits]

@@ -7,6 +7,7 @@ them, and all that is needed: how often a word stands in one message says little
 import math
 import sqlite3
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from retaind.core.alike import alike
@@ -15,6 +16,8 @@ from retaind.core.words import folded
 
 _ALIKE: Final = 0.5
 """What a word is worth that could stand for one of the question's."""
+_CONTEXT: Final = 0.5
+"""And one that was said before the question: it tells what is meant, not what is asked."""
 _ROWS: Final = 8_000
 _ROWS_ALIKE: Final = 4_000
 """So many passages are looked at, those with the rarest words first."""
@@ -87,15 +90,24 @@ def bounds(terms: Sequence[Weighed], total: int, floor: float) -> Bounds:
     return Bounds(max(share, _TELLING * math.log(total)), share)
 
 
-def weighed(connection: sqlite3.Connection, terms: Sequence[Term], total: int) -> list[Weighed]:
-    """Weigh the question's terms, and behind them the words that they could stand for, which tell less."""
-    found = [_weigh(connection, [term], total, at, worth=1.0) for at, term in enumerate(terms)]
-    asked = {folded(term.text) for term in terms}
-    for at, term in enumerate(terms):
-        others = [one for one in alike(folded(term.text)) if one not in asked]
+def weighed(
+    connection: sqlite3.Connection,
+    terms: Sequence[Term],
+    total: int,
+    context: AbstractSet[str] = frozenset(),
+) -> list[Weighed]:
+    """Weigh the question's terms, and behind them the words that they could stand for, which tell less.
+
+    So do those that are only of its `context`: what was said before it, as folded words.
+    """
+    words = [folded(term.text) for term in terms]
+    worth = [_CONTEXT if word in context else 1.0 for word in words]
+    found = [_weigh(connection, [term], total, at, worth[at]) for at, term in enumerate(terms)]
+    for at, word in enumerate(words):
+        others = [one for one in alike(word) if one not in words]
         if others:
-            words = [Term(one, is_phrase=False, prefix=False) for one in others]
-            found.append(_weigh(connection, words, total, at, worth=_ALIKE))
+            stand_ins = [Term(one, is_phrase=False, prefix=False) for one in others]
+            found.append(_weigh(connection, stand_ins, total, at, worth[at] * _ALIKE))
     return found
 
 
