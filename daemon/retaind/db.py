@@ -89,7 +89,12 @@ class Database:
         connection = self._readers.pop() if self._readers else open_readonly(self.path)
         try:
             with _translated(self.path):
-                return work(connection)
+                connection.execute("BEGIN")  # whatever is read is of one moment
+                try:
+                    return work(connection)
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
         finally:
             self._readers.append(connection)
 

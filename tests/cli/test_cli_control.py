@@ -4,7 +4,7 @@ import json
 import os
 import signal
 
-from harness.process import Home, wait_until
+from harness.process import DEADLINE_S, Home, wait_until
 
 
 def start(place: Home) -> int:
@@ -81,6 +81,33 @@ def test_stop_never_signals_a_process_that_only_has_the_pid(place: Home) -> None
     done = place.cli("stop")
 
     assert done.stdout == b"retaind is not running\n"
+
+
+def test_stop_is_not_misled_by_another_daemon_that_waits_for_the_lock(place: Home) -> None:
+    place.start()
+    first = place.process
+    place.start(wait=False)
+    waiting = place.process
+    done = place.cli("stop")
+
+    assert done.returncode == 0, done.stderr.decode()
+    assert first is not None
+    assert waiting is not None
+    assert first.wait(DEADLINE_S) == 0
+    if waiting.poll() is None:  # it took the lock after all was over, as one that is started then
+        wait_until(place.answers, "it is up")
+        waiting.send_signal(signal.SIGTERM)
+    assert waiting.wait(DEADLINE_S) in {0, 75, -signal.SIGTERM}
+
+
+def test_a_hangup_while_it_starts_is_no_reason_to_end(place: Home) -> None:
+    place.start(wait=False)
+    assert place.process is not None
+    wait_until((place.state / "lock").exists, "it has begun")
+    while not place.answers():
+        place.process.send_signal(signal.SIGHUP)
+
+    assert place.stop() == 0
 
 
 def test_reload_says_what_changed(place: Home) -> None:

@@ -59,6 +59,11 @@ def test_a_time_in_a_question_is_read(question: str, first: str, last: str) -> N
         "port 8080",
         "on 31 February 2024",
         "in 2024-13",
+        "0001-01-01T00:00:00Z",
+        "0001-01",
+        "9999-12-31",
+        "9999-12",
+        "since 9999 years",
         "the week after",
     ],
 )
@@ -66,6 +71,27 @@ def test_what_names_no_time_is_none(question: str) -> None:
     assert days(question) == []
 
 
-@given(st.text(max_size=80), st.floats(0, 4e9))
+PARTS = st.sampled_from(
+    [
+        "0001",
+        "9999",
+        "-",
+        "-01",
+        "-12",
+        "-31",
+        " ",
+        "in ",
+        "May",
+        "999 years ago",
+        "last year",
+        "31",
+    ]
+)
+
+
+@given(
+    st.text(max_size=80) | st.lists(PARTS, max_size=8).map("".join),
+    st.floats(0, 4e9) | st.just(0.0),
+)
 def test_no_question_is_an_error(question: str, now: float) -> None:
     assert all(one.start < one.end for one in spans(question, now))

@@ -2,11 +2,13 @@
 
 import json
 import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from harness.process import Home, wait_until
+from harness.process import DEADLINE_S, Home, wait_until
 from hindsight.fake_hindsight import FakeHindsight, Reply, is_retain
 from hindsight.talks import deliver, lines, memory, said, session, write
 
@@ -164,6 +166,73 @@ def test_a_session_with_documents_on_their_way_is_left_as_it_is(
     fake.fault = lambda _: None
     assert deliver(filled)["complete"]
     assert said(fake.texts()) == [*range(1, 15), *range(21, 25)]
+
+
+def asked_beside(place: Home) -> subprocess.Popen[bytes]:
+    """Start a rebuild of everything that may take a while."""
+    command = [sys.executable, "-I", "-m", "retaind", "rebuild", "--memory", "hindsight", "--yes"]
+    return subprocess.Popen(
+        command, env=place.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def test_what_the_server_will_not_take_anew_stays_there_as_it_was(
+    filled: Home, fake: FakeHindsight
+) -> None:
+    fake.poison = "said 6"
+    configure(filled, '[retain]\nformat = "jsonl"\n')
+    found = rebuild(filled, "--yes")
+    wait_until(lambda: is_clean(filled), "it is done")
+
+    assert found["complete"]
+    assert memory(filled)["set_aside"] == 1
+    assert set(said(fake.texts())) == {*range(1, 13), *range(21, 25)}
+    assert len([one for one in said(fake.texts()) if one not in range(5, 9)]) == 12
+
+
+def test_a_session_that_is_forgotten_meanwhile_ends_its_rebuild(
+    filled: Home, fake: FakeHindsight
+) -> None:
+    fake.fault = lambda asked: Reply(503) if is_retain(asked) else None
+    with asked_beside(filled) as beside:
+        wait_until(lambda: memory(filled)["rebuilding"] == 2, "it has begun")
+        assert filled.cli("forget", session(1), "--yes").returncode == 0
+        fake.fault = lambda _: None
+        assert beside.wait(DEADLINE_S) == 0
+    assert memory(filled)["rebuilding"] == 0
+
+    wait_until(lambda: said(fake.texts()) == [*range(21, 25)], "the forgotten one is gone")
+
+
+def test_a_session_that_is_excluded_meanwhile_keeps_what_it_has(
+    filled: Home, fake: FakeHindsight
+) -> None:
+    fake.fault = lambda asked: Reply(503) if is_retain(asked) else None
+    with asked_beside(filled) as beside:
+        wait_until(lambda: memory(filled)["rebuilding"] == 2, "it has begun")
+        filled.kill()
+        beside.wait(DEADLINE_S)
+    fake.fault = lambda _: None
+    filled.config.parent.mkdir(parents=True, exist_ok=True)
+    filled.config.write_text('[projects."/home/dev/lab"]\nmode = "metadata"\n')
+    filled.start()
+    wait_until(lambda: is_clean(filled), "it is over")
+
+    assert set(said(fake.texts())) == {*range(1, 13), *range(21, 25)}
+
+
+def test_a_fork_takes_over_at_the_server_what_its_parent_is_forgotten_for(
+    place: Home, fake: FakeHindsight
+) -> None:
+    place.start()
+    write(place, 1, lines(1, 6))
+    assert deliver(place)["complete"]
+    write(place, 2, lines(1, 6) + lines(11, 12))
+    assert deliver(place)["complete"]
+    assert place.cli("forget", session(1), "--only", "--yes").returncode == 0
+    wait_until(lambda: is_clean(place), "it is done")
+
+    assert said(fake.texts()) == [*range(1, 7), 11, 12]
 
 
 def test_a_memory_that_is_not_there_is_named(place: Home) -> None:

@@ -1,6 +1,7 @@
 """Recall: what an agent is reminded of, and when it is better not reminded of anything."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,29 @@ def test_what_was_said_between_two_hits_is_told_before_weaker_ones(memory: Local
 
     found = memory.recall("when did the crew of the zeppelin arrive", max_tokens=150)
     assert "yes, at noon" in found.results[0].text
+
+
+def test_what_has_other_tags_is_no_neighbour(tmp_path: Path) -> None:
+    with local(tmp_path, Limits(batch_tokens=300)) as memory:
+        said = talk(("user", "the walrus sleeps " + paragraph("shown") + paragraph("more")))
+        memory.take(replace(said, tags=("public",)))
+        hidden = talk(("assistant", "a secret beside it"), start=100)
+        memory.take(replace(hidden, tags=("private",)))
+        wanted = Filters(tags=("public",), tags_match="all_strict")
+
+        assert len(memory.rows("SELECT id FROM local_document")) == 2
+        block = memory.recall("walrus", filters=wanted).block
+        assert "walrus" in block
+        assert "secret" not in block
+
+
+@pytest.mark.parametrize("max_tokens", range(90, 140, 10))
+def test_a_long_memory_is_cut_to_the_little_room_there_is(memory: Local, max_tokens: int) -> None:
+    memory.take(talk(("user", "the walrus sleeps " + paragraph("more"))))
+
+    block = memory.recall("walrus", max_tokens=max_tokens).block
+    assert "walrus" in block
+    assert len(block) <= 4 * max_tokens
 
 
 def test_the_asking_session_is_left_out(memory: Local) -> None:

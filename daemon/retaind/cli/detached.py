@@ -57,17 +57,14 @@ def stop(paths: Paths, timeout_s: float = STOP_S) -> int | None:
     """Stop the daemon that holds the lock, and wait until it is gone; returns its pid, None if none."""
     if not is_locked(paths):
         return None
-    pid = _holder_pid(paths)
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        raise RetaindError(
-            f"process {pid} cannot be stopped", why="it belongs to another user"
-        ) from None
     deadline = time.monotonic() + timeout_s
+    pid = _holder_pid(paths)
+    _ask_to_stop(pid)
     while is_locked(paths):
+        holder = read_holder(paths.lock)
+        if holder is not None and holder.pid != pid:
+            pid = holder.pid  # another one was waiting for the lock
+            _ask_to_stop(pid)
         if time.monotonic() > deadline:
             raise RetaindError(
                 f"process {pid} still runs after {timeout_s:g} s",
@@ -76,6 +73,17 @@ def stop(paths: Paths, timeout_s: float = STOP_S) -> int | None:
             )
         time.sleep(_STEP_S)
     return pid
+
+
+def _ask_to_stop(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    except PermissionError:
+        raise RetaindError(
+            f"process {pid} cannot be stopped", why="it belongs to another user"
+        ) from None
 
 
 def _answering(paths: Paths) -> int | None:

@@ -6,6 +6,7 @@ half a day further on both sides.
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -67,7 +68,8 @@ def spans(question: str, now: float) -> tuple[Span, ...]:
     found = []
     for read in (_iso, _named, _years, _relative):
         for start, end in read(question, today):
-            found.append(Span((start - _MARGIN).timestamp(), (end + _MARGIN).timestamp()))
+            with suppress(OverflowError):  # at the edges of the calendar, such as Go's 0001-01-01
+                found.append(Span((start - _MARGIN).timestamp(), (end + _MARGIN).timestamp()))
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
 """The remote memory in the running daemon: retention, deliveries and their state, as one part."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -20,7 +20,7 @@ from retaind.runtime.deliver import Deliverer
 from retaind.runtime.erasures import Erasures, waiting
 from retaind.runtime.outbox import Address, Head
 from retaind.runtime.outgoing import Outgoing
-from retaind.runtime.rebuild import Rebuilt
+from retaind.runtime.rebuild import Chosen, Holding, Rebuilt
 from retaind.runtime.renewals import Renewals
 from retaind.runtime.retain import Retainer
 from retaind.runtime.survey import Starts, Survey
@@ -140,13 +140,19 @@ class Remote:
         """
         if dry_run:
             return await self.renewals.preview(only)
+        found, begun = await self.renew(only)
+        await self.settle(frozenset(one.id for one in begun))
+        await self.renewals.end(found, begun)
+        return found
+
+    async def renew(self, only: Sequence[int] | None) -> tuple[Rebuilt, Mapping[Chosen, Holding]]:
+        """Begin sessions anew; see `Renewals.begin`. They go on by themselves."""
         found, begun = await self.renewals.begin(only)
         for one in begun:
             self.survey.look_again(one.id)
             await self.retainer.load_stream(one.id)
-        await self.settle(frozenset(one.id for one in begun))
-        await self.renewals.end(found, begun)
-        return found
+        self.poke()
+        return found, begun
 
     async def retain(self, request: RetainRequest) -> RetainResult:
         """Hand over a text of the user's own, and wait a while for the server to be done with it."""

@@ -6,7 +6,7 @@ the new ones are ordered to be erased. Whatever dies in between, the next proces
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from retaind.core.plan import Counts
@@ -53,19 +53,14 @@ def had(connection: Connection, memory: str, stream_id: int) -> list[Had]:
     return found
 
 
-def begin(
-    connection: Connection,
-    to: Address,
-    stream_id: int,
-    generations: Sequence[Had],
-    policy_hash: str,
-) -> bool:
+def begin(connection: Connection, to: Address, stream_id: int, policy_hash: str) -> bool:
     """Begin a session anew; False, and nothing has happened, while something of it is under way.
 
     What was passed over as older than the memory stays passed over.
     """
     if _is_under_way(connection, to.memory, stream_id):
         return False
+    generations = had(connection, to.memory, stream_id)
     after = connection.execute("SELECT coalesce(max(id), 0) FROM delivery").fetchone()[0]
     connection.execute(
         "DELETE FROM delivery WHERE memory = ? AND stream_id = ? AND state = 'set_aside'",
@@ -78,6 +73,9 @@ def begin(
             moved = Cursor().moved(one.start, b"", counts, {})
             cursors.store(connection, to.memory, one.generation_id, moved, policy_hash, 0)
     upto = {one.generation_id: one.offset for one in generations}
+    for before in under_way(connection, to.memory):  # one that has not ended reaches farther, maybe
+        if before.stream_id == stream_id:
+            upto |= {key: max(at, upto.get(key, 0)) for key, at in before.upto.items()}
     connection.execute(
         "INSERT OR REPLACE INTO renewal (memory, stream_id, after, upto) VALUES (?, ?, ?, ?)",
         (to.memory, stream_id, after, json.dumps(upto)),
@@ -97,52 +95,64 @@ def under_way(connection: Connection, memory: str) -> list[Renewal]:
 
 
 def leaving(connection: Connection, memory: str, stream_id: int) -> frozenset[str]:
-    """Return the documents of a session that a renewal replaces: they say nothing of what is retained."""
+    """Return documents that a renewal replaces, or is done with: they say nothing of what is retained."""
     rows = connection.execute(
         "SELECT d.document_id FROM renewal r JOIN delivery d ON d.memory = r.memory"
-        " AND d.stream_id = r.stream_id AND d.id <= r.after WHERE r.memory = ? AND r.stream_id = ?",
+        " AND d.stream_id = r.stream_id AND d.id <= r.after WHERE r.memory = ?1 AND r.stream_id = ?2"
+        " UNION SELECT document_id FROM remote_erasure WHERE memory = ?1",
         (memory, stream_id),
     )
     return frozenset(row[0] for row in rows.fetchall())
 
 
 def settle(connection: Connection, memory: str, one: Renewal) -> bool:
-    """End a renewal that has arrived, and order that what it replaces is erased; False if it has not."""
-    if any(
-        cursors.load(connection, memory, generation_id).offset < offset
-        for generation_id, offset in one.upto.items()
-    ):
-        return False
-    rows = connection.execute(
-        "SELECT generation_id, start, state FROM delivery WHERE memory = ? AND stream_id = ? AND id > ?",
-        (memory, one.stream_id, one.after),
-    ).fetchall()
-    if any(
-        state != "completed" and start < one.upto.get(generation_id, 0)
-        for generation_id, start, state in rows
-    ):
-        return False
-    _order_erasures(connection, memory, one)
-    connection.execute(
-        "DELETE FROM delivery WHERE memory = ? AND stream_id = ? AND id <= ?",
-        (memory, one.stream_id, one.after),
-    )
+    """End a renewal that has arrived, and order that what it replaces is erased; False if it has not.
+
+    What the server would not take has arrived as far as it will: what was there of those bytes stays. All
+    stays of a session of which nothing is to be retained any more.
+    """
+    mode = connection.execute("SELECT mode FROM stream WHERE id = ?", (one.stream_id,)).fetchone()
+    if mode is not None and mode[0] == "full":
+        if not _has_arrived(connection, memory, one):
+            return False
+        _replace(connection, memory, one)
     connection.execute(
         "DELETE FROM renewal WHERE memory = ? AND stream_id = ?", (memory, one.stream_id)
     )
     return True
 
 
-def _order_erasures(connection: Connection, memory: str, one: Renewal) -> None:
+def _has_arrived(connection: Connection, memory: str, one: Renewal) -> bool:
+    offsets = {at: cursors.load(connection, memory, at).offset for at in one.upto}
+    if any(offsets[at] < offset for at, offset in one.upto.items()):
+        return False
+    rows = connection.execute(
+        "SELECT generation_id, start FROM delivery WHERE memory = ? AND stream_id = ? AND id > ?"
+        " AND state IN ('planned', 'accepted')",
+        (memory, one.stream_id, one.after),
+    ).fetchall()
+    return not any(start < one.upto.get(generation_id, 0) for generation_id, start in rows)
+
+
+def _replace(connection: Connection, memory: str, one: Renewal) -> None:
+    """Order the old documents' erasure, but for those that are new ones too, or stand in for what failed."""
     connection.execute(
-        "INSERT INTO remote_erasure (memory, url, bank, document_id, operation_id, created)"
-        " SELECT memory, url, bank, document_id, NULL, unixepoch() FROM delivery old"
+        "CREATE TEMP TABLE replaced AS SELECT id, url, bank, document_id FROM delivery old"
         " WHERE memory = ?1 AND stream_id = ?2 AND id <= ?3 AND state = 'completed'"
-        " AND NOT EXISTS (SELECT 1 FROM delivery new WHERE new.document_id = old.document_id"
-        "  AND new.memory = old.memory AND new.bank = old.bank AND (new.id > ?3 OR new.stream_id != ?2))"
-        " GROUP BY memory, url, bank, document_id",
+        " AND NOT EXISTS (SELECT 1 FROM delivery aside WHERE aside.memory = ?1 AND aside.stream_id = ?2"
+        "  AND aside.id > ?3 AND aside.state = 'set_aside' AND aside.generation_id = old.generation_id"
+        "  AND aside.start < old.end AND aside.end > old.start)",
         (memory, one.stream_id, one.after),
     )
+    connection.execute("DELETE FROM delivery WHERE id IN (SELECT id FROM replaced)")
+    connection.execute(
+        "INSERT INTO remote_erasure (memory, url, bank, document_id, operation_id, created)"
+        " SELECT ?, url, bank, document_id, NULL, unixepoch() FROM replaced old"
+        " WHERE NOT EXISTS (SELECT 1 FROM delivery kept WHERE kept.document_id = old.document_id"
+        "  AND kept.memory = ? AND kept.bank = old.bank) GROUP BY url, bank, document_id",
+        (memory, memory),
+    )
+    connection.execute("DROP TABLE replaced")
 
 
 def _is_under_way(connection: Connection, memory: str, stream_id: int) -> bool:

@@ -64,12 +64,11 @@ class Renewals:
         """Begin these sessions anew, or all; returns what is left as it is, and what those had."""
         found = Rebuilt(complete=False)
         begun = {}
-        for one, generations in await self._database.read(lambda c: self._chosen(c, only, found)):
+        policy = self._retention.policy_hash
+        for one, _ in await self._database.read(lambda c: self._chosen(c, only, found)):
             before = await self._database.read(lambda c, one=one: self._holding(c, one))  # type: ignore[misc]
             if await self._database.write(
-                lambda c, one=one, had=generations: renewal.begin(  # type: ignore[misc]
-                    c, self._to, one.id, had, self._retention.policy_hash
-                )
+                lambda c, one=one: renewal.begin(c, self._to, one.id, policy)  # type: ignore[misc]
             ):
                 begun[one] = before
             else:
@@ -101,15 +100,17 @@ class Renewals:
 
     async def _settle(self) -> None:
         memory = self._to.memory
+        before = self.open
         there = await self._database.read(lambda c: renewal.under_way(c, memory))
         self.open = frozenset(one.stream_id for one in there)
         for one in there:
             if await self._database.write(lambda c, one=one: renewal.settle(c, memory, one)):  # type: ignore[misc]
                 self.open -= {one.stream_id}
-                self._changed.set()
-                self._changed = anyio.Event()
                 self._erasures.announce()
                 self._log("renewed", stream=one.stream_id)
+        if self.open != before:  # those of sessions that were forgotten have ended, too
+            self._changed.set()
+            self._changed = anyio.Event()
 
     def _chosen(
         self, connection: Connection, only: Sequence[int] | None, found: Rebuilt

@@ -1,6 +1,6 @@
 """What is done to a memory as a whole: sessions forgotten, memories rebuilt, and how much was processed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,8 @@ class Upkeep:
     memory: LocalMemory
     extraction: "Extraction | None" = None
     on_remote_erasures: Callable[[], None] = field(default=lambda: None)
+    renew: Callable[[Sequence[int]], Awaitable[object]] | None = None
+    """Has a remote memory retain sessions anew, which own now what was forgotten elsewhere."""
 
     async def forget(self, request: ForgetRequest) -> Facts:
         """Answer as `forget --json`."""
@@ -159,7 +161,10 @@ class Upkeep:
         if remote:
             self.on_remote_erasures()
         if choice.staying:
-            await self.rebuilder.run([one.id for one in choice.staying], stopped)
+            staying = [one.id for one in choice.staying]
+            await self.rebuilder.run(staying, stopped)
+            if self.renew is not None:
+                await self.renew(staying)
         return _told(choice, found) | {
             "dry_run": False,
             "remote_documents": remote,

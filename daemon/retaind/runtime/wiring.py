@@ -187,6 +187,7 @@ def _upkeep(paths: Paths, database: Database, memories: _Memories, intake: _Inta
     if remote is not None:
         remote.poke = engine.poke
         upkeep.on_remote_erasures = remote.erasures.announce
+        upkeep.renew = remote.renew
     return upkeep
 
 

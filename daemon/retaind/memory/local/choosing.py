@@ -27,6 +27,7 @@ _SHORTEST: Final = 160
 """Less of a message than this is not worth telling, unless that is all of it."""
 _LEAST_ROOM: Final = 80
 _BULLET: Final = 22
+_LINE: Final = 3
 _LEAD: Final = 3
 
 Locate = Callable[[str], int]
@@ -128,7 +129,7 @@ class _Choice:
 
     @property
     def is_full(self) -> bool:
-        return self.room.chars > 0 and self.left < _LEAST_ROOM
+        return bool(self.chosen) and self.room.chars > 0 and self.left < _LEAST_ROOM
 
     def take(
         self, message: Message, key: TurnKey, hit: Hit, score: float, *, is_found: bool
@@ -143,9 +144,11 @@ class _Choice:
         new = Chosen(message, key, hit, score, _said(message.role, message.text), is_found)
         if self.room.chars > 0:
             left = self.left - frame
-            new = self._fitted(new, min(max(left // _SHARES, _FULL), left))
-            if len(new.text) < min(len(message.text), _SHORTEST) or _size(new.text) > left:
-                return
+            new = self._fitted(new, max(min(max(left // _SHARES, _FULL), left - _LINE), 0))
+            if self.chosen and (
+                len(new.text) < min(len(message.text), _SHORTEST) or _size(new.text) > left
+            ):
+                return  # the first is told in whatever room there is
         self.told.add(message.key)
         self.turns.add(key)
         if message.is_spoken:
@@ -181,7 +184,7 @@ class _Choice:
 
 def _size(text: str) -> int:
     """Return what a message takes in the block, where its lines are indented."""
-    return len(text) + 3 + 2 * text.count("\n")
+    return len(text) + _LINE + 2 * text.count("\n")
 
 
 def _said(role: str | None, text: str) -> str:

@@ -1,4 +1,7 @@
-"""What was said around a hit: the messages of its turn and of the turns beside it, read once."""
+"""What was said around a hit: the messages of its turn and of the turns beside it, read once.
+
+Documents that have other tags are not looked into: a question may have been narrowed to those of the hit's.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,7 +18,7 @@ _LOOKED_AT: Final = 48
 """So many messages before and after a hit are looked at."""
 _PASSAGES: Final = (
     "SELECT p.id, p.document_id, p.start, p.chars, p.role, p.turn, d.n FROM local_document own"
-    " JOIN local_document d ON d.id = own.id OR (d.source_id = own.source_id"
+    " JOIN local_document d ON d.id = own.id OR (d.source_id = own.source_id AND d.tags = own.tags"
     "  AND d.n BETWEEN own.n - 1 AND own.n + 1)"
     " JOIN local_passage p ON p.document_id = d.id"
     " WHERE own.id = ? AND p.fact IS NULL AND p.turn BETWEEN ? AND ? ORDER BY d.n, p.start"
