@@ -6,20 +6,21 @@ import sys
 import click
 
 from retaind.cli import client, context
+from retaind.cli.asking import check_words
 from retaind.cli.output import harmless, print_json
 
 _TIMEOUT_S = 30.0
 
 
 @click.command()
-@click.argument("prompt")
+@click.argument("prompt", nargs=-1, required=True)
 @click.option("--session", "session_id", help="Compose the query from this session's last turns.")
 @click.option("--turns", type=click.IntRange(0), help="How many of them.")
 @click.option("--memory", help="The memory to ask.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Bounds the block (characters / 4).")
 @click.option("--json", "as_json", is_flag=True, help="Print query, results and block as JSON.")
 def command(
-    prompt: str,
+    prompt: tuple[str, ...],
     session_id: str | None,
     turns: int | None,
     memory: str | None,
@@ -31,8 +32,10 @@ def command(
 
     Unasked, at its prompts, an agent is given less: see recall.floor.
     """
+    if session_id is None and not as_json:  # a session's last turns are a question, too
+        check_words(prompt)
     asked = {
-        "prompt": prompt,
+        "prompt": " ".join(prompt),
         "session_id": session_id,
         "turns": turns,
         "memory": memory,

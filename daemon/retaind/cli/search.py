@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retaind.cli import context
+from retaind.cli.asking import check_words
 from retaind.cli.output import harmless, paint, print_json
 from retaind.errors import Ambiguous
 
@@ -37,7 +38,11 @@ def command(
     *,
     as_json: bool,
 ) -> None:
-    """Search every retained conversation; the best match comes first."""
+    """Search every retained conversation; the best match comes first.
+
+    All words must be in one message; "a phrase", a prefix* and OR between words are understood (in quotes,
+    lest the shell takes them). Times are UTC.
+    """
     from dataclasses import asdict
 
     from retaind.memory.local import search
@@ -45,6 +50,8 @@ def command(
     from retaind.runtime.memories import check_local
 
     check_local(context.memories())
+    if not as_json:
+        check_words(query)
     filters = Filters(
         hosts=hosts,
         projects=projects,
