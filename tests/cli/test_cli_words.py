@@ -36,3 +36,15 @@ def test_the_help_of_search_tells_what_can_be_asked_and_whose_time_it_is(kept: H
 
     assert '"a phrase", a prefix* and OR' in told
     assert "Times are UTC" in told
+
+
+def test_a_line_that_fits_is_shown_from_its_head(place: Home) -> None:
+    place.start()
+    said = "The head of the line stays. " + "pebble " * 20 + "Then comes the walrus."
+    (place.project / f"{SESSION}.jsonl").write_bytes(line("user", said, 1))
+    place.flush()
+
+    shown = place.cli("search", "walrus").stdout.decode()
+
+    assert "  The head of the line stays. pebble" in shown
+    assert "the «walrus»." in shown

@@ -60,9 +60,11 @@ def snippet(marked: str, marks: tuple[str, str], width: int = _WIDTH) -> str:
     """Cut a marked text down to one line around its first mark."""
     line = _WHITE.sub(" ", marked).strip()
     at = max(line.find(OPEN), 0)
-    start = 0 if at <= _LEAD else line.rfind(" ", 0, at - _LEAD // 2) + 1
-    if start < at - 2 * _LEAD:
-        start = at - _LEAD
+    start = 0
+    if at > _LEAD and len(line) > width:
+        start = line.rfind(" ", 0, at - _LEAD // 2) + 1
+        if start < at - 2 * _LEAD:
+            start = at - _LEAD
     part = line[start : start + width]
     if start + width < len(line):
         cut = part.rfind(" ")
