@@ -56,7 +56,9 @@ def test_show_raw_and_restore_give_the_exact_bytes(kept: Home, tmp_path: Path) -
 
     assert kept.cli("show", SESSION, "--format", "raw").stdout == TRANSCRIPT
     assert kept.cli("restore", SESSION).stdout == TRANSCRIPT
-    assert kept.cli("restore", SESSION, "-o", str(output)).returncode == 0
+    done = kept.cli("restore", SESSION, "-o", str(output))
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.decode() == f"wrote {len(TRANSCRIPT)} B to {output}\n"
     assert output.read_bytes() == TRANSCRIPT
     assert output.stat().st_mode & 0o777 == 0o600
     assert os.listdir(tmp_path) == ["restored"]
@@ -78,7 +80,7 @@ def test_restore_never_replaces_a_file_unless_it_is_forced(kept: Home, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--generation", "9"], b"there is no generation 9"),
+        (["--generation", "9"], b"there is no generation 9. WHY: there is only 1."),
         (["--attachment", "x"], b"there is no attachment"),
     ],
 )
@@ -89,6 +91,29 @@ def test_restore_of_what_is_not_there_says_so(
 
     assert done.returncode == 1
     assert words in done.stderr
+    assert b"FIX: leave --" in done.stderr
+
+
+def test_restore_into_a_folder_that_is_not_there_says_what_to_do(
+    kept: Home, tmp_path: Path
+) -> None:
+    done = kept.cli("restore", SESSION, "-o", str(tmp_path / "none" / "x"))
+
+    assert done.returncode == 74
+    assert b"FIX: name a file in a folder that exists" in done.stderr
+
+
+def test_restore_of_a_session_that_is_kept_without_its_bytes_says_so(place: Home) -> None:
+    place.config.write_text('[projects."/work/app"]\nmode = "metadata"\n')
+    place.start()
+    (place.project / f"{SESSION}.jsonl").write_bytes(TRANSCRIPT)
+    place.flush()
+
+    done = place.cli("restore", SESSION)
+
+    assert (done.returncode, done.stdout) == (74, b"")
+    assert b"does not hold this session's bytes" in done.stderr
+    assert b'mode = "metadata"' in done.stderr
 
 
 def test_restore_does_not_write_bytes_to_a_terminal(kept: Home) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from retaind.cli import context
+from retaind.cli.output import size
 from retaind.errors import StateUnwritable, UsageError
 
 
@@ -25,7 +26,7 @@ def command(
     *,
     force: bool,
 ) -> None:
-    """Write a transcript from the vault, exactly as it was, to a file or to standard output."""
+    """Write a transcript from the vault, exactly as it was, to a file or to a pipe."""
     from retaind.runtime.catalog import load, resolve
     from retaind.runtime.show import choose_attachment, choose_generation, exact
 
@@ -41,30 +42,36 @@ def command(
                 sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
         else:
-            write_file(output, pieces, force=force)
+            written = write_file(output, pieces, force=force)
+            print(f"wrote {size(written)} to {output}", file=sys.stderr)
 
 
-def write_file(output: Path, pieces: Iterator[bytes], *, force: bool) -> None:
-    """Write a private file that appears whole or not at all. Raises UsageError if it exists."""
+def write_file(output: Path, pieces: Iterator[bytes], *, force: bool) -> int:
+    """Write a private file that appears whole or not at all, and return its size in bytes.
+
+    Raises UsageError if it exists, and StateUnwritable.
+    """
     if not force and os.path.lexists(output):
         raise UsageError(f"{output} exists", fix="name another file, or add --force")
     partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
+            written = sum(map(file.write, pieces))
             file.flush()
             os.fsync(file.fileno())
         if force:
             partial.replace(output)
         else:
             os.link(partial, output)  # unlike a rename, this never replaces what came meanwhile
+        return written
     except FileExistsError:
         raise UsageError(f"{output} exists", fix="name another file, or add --force") from None
     except OSError as error:
         raise StateUnwritable(
-            f"{output} cannot be written", why=error.strerror or type(error).__name__
+            f"{output} cannot be written",
+            why=error.strerror or type(error).__name__,
+            fix="name a file in a folder that exists and that you may write to",
         ) from error
     finally:
         partial.unlink(missing_ok=True)

@@ -64,10 +64,7 @@ def exact(connection: sqlite3.Connection, generation: Generation) -> Iterator[by
             f"the vault's block at {end} cannot be read", why="it is damaged"
         ) from error
     if end != generation.captured:
-        raise StateError(
-            f"the vault no longer holds the bytes after {end} of {generation.captured}",
-            why="they were pruned, or the session is kept without its bytes",
-        )
+        raise _lacking(connection, generation, end)
 
 
 def choose_generation(one: Session, n: int | None) -> Generation:
@@ -78,7 +75,11 @@ def choose_generation(one: Session, n: int | None) -> Generation:
         if generation.n == n:
             return generation
     known = ", ".join(str(generation.n) for generation in one.generations)
-    raise NotFound(f"there is no generation {n}", why=f"there are {known}")
+    raise NotFound(
+        f"there is no generation {n}",
+        why=f"there are {known}" if len(one.generations) > 1 else f"there is only {known}",
+        fix="leave --generation out for what stands there now",
+    )
 
 
 def choose_attachment(one: Session, name: str) -> Session:
@@ -88,7 +89,30 @@ def choose_attachment(one: Session, name: str) -> Session:
         if name in {part.stream.public_id, path, path.rpartition("/")[2]}:
             return part
     known = ", ".join(shown_path(p.stream.path).rpartition("/")[2] for p in one.attachments[:20])
-    raise NotFound(f'there is no attachment "{name}"', why=f"there are {known or 'none'}")
+    raise NotFound(
+        f'there is no attachment "{name}"',
+        why=f"there are {known}" if known else "the session has none",
+        fix="name one of these" if known else "leave --attachment out for the session itself",
+    )
+
+
+def _lacking(connection: sqlite3.Connection, generation: Generation, end: int) -> StateError:
+    """Say why the bytes after `end` are not there."""
+    mode = connection.execute(
+        "SELECT mode FROM stream WHERE id = ?", (generation.stream_id,)
+    ).fetchone()[0]
+    fix = "copy the transcript itself, if it is still there"
+    if mode != "full" and end == 0:
+        return StateError(
+            "the vault does not hold this session's bytes",
+            why=f'the configuration has mode = "{mode}" for its project',
+            fix=fix,
+        )
+    return StateError(
+        f"the vault no longer holds the bytes after {end} of {generation.captured}",
+        why="they were pruned",
+        fix=fix,
+    )
 
 
 def _lines(
