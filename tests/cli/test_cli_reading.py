@@ -191,6 +191,22 @@ def test_config_shows_values_and_origins_but_no_token(place: Home) -> None:
     assert place.cli("config", "nope").returncode == 2
 
 
+def test_what_config_prints_can_be_pasted_into_the_file(place: Home) -> None:
+    place.config.write_text(
+        '[projects."~/a b"]\nmode = "off"\n[bank.directory_map]\n"/w" = "work"\n'
+        '[recall.min_scores]\nsemantic = 0.5\n'
+    )
+    shown = place.cli("config").stdout.decode()
+    facts = place.json("config")
+
+    place.config.write_text(shown)
+
+    assert "retain.metadata = {}\n" in shown
+    assert "# recall.tag_groups is not set\n" in shown
+    again = place.json("config")
+    assert {k: v["value"] for k, v in again.items()} == {k: v["value"] for k, v in facts.items()}
+
+
 def test_doctor_works_without_a_daemon(kept: Home) -> None:
     done = kept.cli("doctor")
 

@@ -56,6 +56,8 @@ def settings_of(text: str) -> Settings:
 def written(value: object) -> str:
     """Return a value as TOML writes it on one line."""
     if isinstance(value, Mapping):
+        if not value:
+            return "{}"
         pairs = (f"{_key(str(name))} = {written(one)}" for name, one in value.items())
         return "{ " + ", ".join(pairs) + " }"
     if isinstance(value, str):
