@@ -102,7 +102,7 @@ def _lacking(connection: sqlite3.Connection, generation: Generation, end: int) -
         "SELECT mode FROM stream WHERE id = ?", (generation.stream_id,)
     ).fetchone()[0]
     fix = "copy the transcript itself, if it is still there"
-    if mode != "full" and end == 0:
+    if mode in {"metadata", "off"} and end == 0:
         return StateError(
             "the vault does not hold this session's bytes",
             why=f'the configuration has mode = "{mode}" for its project',
