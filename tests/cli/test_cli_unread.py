@@ -70,7 +70,7 @@ def test_verify_without_a_daemon_names_what_is_not_kept(home: Bound) -> None:
     assert code == 1
     assert "not kept" in said
     assert "b.jsonl" in said
-    assert "1 session of 2 agree" in said
+    assert "1 session of 2 agrees" in said
     row = next(r for r in json.loads(home.run("verify", "--json")[1])["sessions"] if not r["ok"])
     assert (row["id"], row["session_id"]) == (None, "b")
     home.start()

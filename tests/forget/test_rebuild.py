@@ -105,6 +105,26 @@ def test_a_dry_run_tells_what_would_change_and_changes_nothing(place: Home) -> N
     assert [one["session_id"] for one in told["changed"]] == ["one"]
 
 
+def test_people_are_told_in_plain_words_what_was_rebuilt_and_why_the_rest_was_not(
+    place: Home,
+) -> None:
+    write(place, "one.jsonl", *talk("one", "quartz"))
+    place.start()
+    place.flush()
+    place.stop()
+    settings(place, '[retain]\ntools = "none"\n[projects."/work"]\nmode = "metadata"\n')
+    place.start()
+    write(place, "two.jsonl", prompt(50, "what of the basalt", "two", cwd="/work"))
+    place.flush()
+
+    first = place.cli("rebuild").stdout.decode()
+    again = place.cli("rebuild").stdout.decode()
+
+    assert first.startswith("1 session rebuilt; 1 was stale\n")
+    assert again.startswith("1 session rebuilt; none was stale\n")
+    assert "left as they are (kept without bytes): 1\n" in first
+
+
 def test_a_rebuild_of_the_same_changes_no_count_and_leaves_no_document_twice(place: Home) -> None:
     write(place, "one.jsonl", *talk("one", "quartz", turns=400))
     place.start()

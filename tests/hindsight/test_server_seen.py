@@ -28,7 +28,7 @@ def test_a_server_that_works_is_well(place: Home, fake: FakeHindsight) -> None:
     (one,) = seen(place)
     assert one["state"] == "ok"
     assert fake.url in one["detail"]
-    assert "has 1 documents; 0 documents and 0 B of transcripts wait" in one["detail"]
+    assert "has 1 document; nothing waits" in one["detail"]
     assert documents(place) == {"planned": 0, "accepted": 0, "completed": 1, "set_aside": 0}
     assert place.metrics()['retaind_records{memory="hindsight",state="retained"}'] == 4
     assert place.metrics()['retaind_circuit_closed{memory="hindsight"}'] == 1
@@ -66,6 +66,7 @@ def test_what_the_server_did_not_take_is_said(place: Home, fake: FakeHindsight) 
     assert deliver(place)["complete"]
 
     assert [one["state"] for one in seen(place)] == ["ok", "warn"]
+    assert seen(place)[1]["detail"] == "1 document was not taken"
     assert seen(place)[1]["fix"] == "retaind retry"
     assert documents(place)["set_aside"] == 1
     assert place.metrics()['retaind_records{memory="hindsight",state="set_aside"}'] == 1

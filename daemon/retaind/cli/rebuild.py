@@ -12,6 +12,13 @@ from retaind.errors import UsageError
 _TIMEOUT_S = 86_400.0
 _INCOMPLETE_EXIT = 8
 _LOCAL = "local"
+_REASONS = {
+    "off": "excluded",
+    "held": "held back until a record says where they were started",
+    "metadata": "kept without bytes",
+    "pruned": "bytes pruned",
+    "under_way": "documents are on their way",
+}
 
 
 @click.command()
@@ -53,12 +60,12 @@ def _confirm(found: dict[str, Any]) -> None:
 
 
 def _say(answer: dict[str, Any], file: Any = None) -> None:
+    stale = answer["stale"]
+    how_many = f"{number(stale)} {'was' if stale == 1 else 'were'} stale" if stale else "none was stale"
     verb = "would be rebuilt" if answer["dry_run"] else "rebuilt"
-    print(
-        f"{counted(answer['sessions'], 'session')} {verb}; {answer['stale']} had to be", file=file
-    )
+    print(f"{counted(answer['sessions'], 'session')} {verb}; {how_many}", file=file)
     for name in ("records", "retained", "tokens"):
         before, after = answer["before"][name], answer["after"][name]
         print(f"  {name:<9} {number(before)} -> {number(after)}", file=file)
     for reason, count in answer["skipped"].items():
-        print(f"  left as they are, because {reason}: {count}", file=file)
+        print(f"  left as they are ({_REASONS.get(reason, reason)}): {number(count)}", file=file)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retaind.cli.check import Check
-from retaind.cli.output import size
+from retaind.cli.output import counted, size
 
 _NAME = "hindsight"
 
@@ -23,13 +23,12 @@ def server_checks(url: str | None, status: Mapping[str, Any] | None) -> Iterator
         )
         return
     documents = known["documents"]
-    planned = documents["planned"] + documents["accepted"]
-    waiting = f"{planned} documents and {size(known['pending_bytes'])} of transcripts wait"
+    waiting = _waiting(documents["planned"] + documents["accepted"], known["pending_bytes"])
     if known.get("state") == "paused":
         yield Check(
             _NAME,
             "fail",
-            f"{url} is paused: {known['detail']}; {waiting}",
+            f"{url} is paused: {known['detail']}; {waiting or 'nothing waits'}",
             "set memory.hindsight.url, token or token_file right; then retaind reload",
         )
     elif known["circuit"] != "closed" or known["server_version"] is None:
@@ -37,15 +36,25 @@ def server_checks(url: str | None, status: Mapping[str, Any] | None) -> Iterator
         yield Check(
             _NAME,
             "warn",
-            f"{url}: {why}; {waiting}, and are kept",
+            f"{url}: {why}; {f'{waiting}, and are kept' if waiting else 'nothing waits'}",
             "see that the server runs; delivery goes on by itself",
         )
     else:
         yield Check(
             _NAME,
             "ok",
-            f"{url}, version {known['server_version']}, has {documents['completed']} documents;"
-            f" {waiting}",
+            f"{url}, version {known['server_version']}, has"
+            f" {counted(documents['completed'], 'document')}; {waiting or 'nothing waits'}",
         )
     if count := documents["set_aside"]:
-        yield Check(_NAME, "warn", f"{count} documents were not taken", "retaind retry")
+        verb = "was" if count == 1 else "were"
+        yield Check(
+            _NAME, "warn", f"{counted(count, 'document')} {verb} not taken", "retaind retry"
+        )
+
+
+def _waiting(documents: int, pending_bytes: int) -> str:
+    """Say what waits; nothing where nothing does."""
+    parts = [counted(documents, "document")] if documents else []
+    parts += [f"{size(pending_bytes)} of transcripts"] if pending_bytes else []
+    return f"{' and '.join(parts)} wait" if parts else ""

@@ -101,5 +101,6 @@ def _print(rows: list[dict[str, Any]]) -> None:
             print(f"{paint('differs', 'red')}  {row['id']}  {short_path(row['session_id'])}")
         print(f"         {row['reason']}")
     fine = len(rows) - len(wrong)
+    verb = "agrees" if fine == 1 else "agree"
     kept = sum(row["vault_bytes"] for row in rows)
-    print(f"{counted(fine, 'session')} of {number(len(rows))} agree; {size(kept)} in the vault")
+    print(f"{counted(fine, 'session')} of {number(len(rows))} {verb}; {size(kept)} in the vault")
