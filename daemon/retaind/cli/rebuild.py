@@ -59,11 +59,15 @@ def _confirm(found: dict[str, Any]) -> None:
     click.confirm(f"Send {number(found['after']['tokens'])} tokens?", abort=True, err=True)
 
 
+def _stale(answer: dict[str, Any]) -> str:
+    one, many = ("is", "are") if answer["dry_run"] else ("was", "were")
+    count = answer["stale"]
+    return f"{number(count) if count else 'none'} {one if count <= 1 else many} stale"
+
+
 def _say(answer: dict[str, Any], file: Any = None) -> None:
-    stale = answer["stale"]
-    how_many = f"{number(stale)} {'was' if stale == 1 else 'were'} stale" if stale else "none was stale"
     verb = "would be rebuilt" if answer["dry_run"] else "rebuilt"
-    print(f"{counted(answer['sessions'], 'session')} {verb}; {how_many}", file=file)
+    print(f"{counted(answer['sessions'], 'session')} {verb}; {_stale(answer)}", file=file)
     for name in ("records", "retained", "tokens"):
         before, after = answer["before"][name], answer["after"][name]
         print(f"  {name:<9} {number(before)} -> {number(after)}", file=file)
