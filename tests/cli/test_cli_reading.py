@@ -36,6 +36,7 @@ def test_a_session_is_found_by_its_beginning(kept: Home) -> None:
 def test_show_prints_what_was_said_without_secrets_or_commands_to_the_terminal(kept: Home) -> None:
     shown = kept.cli("show", SESSION).stdout.decode()
 
+    assert "; times are UTC" in shown.splitlines()[0]
     assert "user · 2026-02-03 10:00:01" in shown
     assert "By the river" in shown
     assert SECRET not in shown
@@ -194,7 +195,7 @@ def test_config_shows_values_and_origins_but_no_token(place: Home) -> None:
 def test_what_config_prints_can_be_pasted_into_the_file(place: Home) -> None:
     place.config.write_text(
         '[projects."~/a b"]\nmode = "off"\n[bank.directory_map]\n"/w" = "work"\n'
-        '[recall.min_scores]\nsemantic = 0.5\n'
+        "[recall.min_scores]\nsemantic = 0.5\n"
     )
     shown = place.cli("config").stdout.decode()
     facts = place.json("config")

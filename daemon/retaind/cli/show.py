@@ -109,7 +109,7 @@ def _print(
 
     if form == "text":
         where = f" in {short_path(one.stream.cwd)}" if one.stream.cwd else ""
-        print(paint(f"session {one.stream.session_id}{where}", "dim"))
+        print(paint(f"session {one.stream.session_id}{where}; times are UTC", "dim"))
     elif form == "md":
         print(f"# Session {one.stream.session_id}")
     jsonl = form_of(policy)
