@@ -35,6 +35,27 @@ def test_a_misused_command_exits_with_2_and_names_the_help(
     assert fix in failure(place, *arguments, code=2)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["logs", "--lnes"], "Did you mean '--lines'? FIX: "),
+        (["verify", "--dep"], "Did you mean one of: '--deep', '--help'? FIX: "),
+        (["restore", "a", "b"], "extra argument (b). FIX: "),
+        (["search", "--limit", "few", "x"], "'few' is no whole number. FIX: "),
+        (["flush", "--timeout", "soon"], "'soon' is no number. FIX: "),
+    ],
+)
+def test_a_misused_command_is_answered_in_whole_sentences(
+    place: Home, arguments: list[str], words: str
+) -> None:
+    assert words in failure(place, *arguments, code=2)
+
+
+def test_no_line_of_help_is_cut_off(place: Home) -> None:
+    for group in ([], ["hooks"], ["migrate"]):
+        assert "..." not in place.cli(*group, "--help").stdout.decode().partition("ARGS]...")[2]
+
+
 def test_no_verb_at_all_prints_the_help(place: Home) -> None:
     done = place.cli()
 

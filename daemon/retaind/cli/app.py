@@ -1,5 +1,6 @@
 """The command line: verbs that are imported when they are called."""
 
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -43,6 +44,10 @@ VERBS = {
 
 _TAKE_WORDS = frozenset({"search", "recall"})
 _MISUSED_EXIT = 2
+_NO_NUMBER = {
+    r"is not a valid integer( range)?": "is no whole number",
+    r"is not a valid float( range)?": "is no number",
+}
 _HELP_ERROR: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())  # since click 8.2
 
 
@@ -114,4 +119,12 @@ def _misused(error: click.ClickException) -> int:
         where = error.ctx.command_path
     if isinstance(error, click.NoSuchOption) and where.rpartition(" ")[2] in _TAKE_WORDS:
         hint = f"{where} -- WORDS, where a word begins with -; {where} --help"
-    return say(f"{what.rstrip('.')}. FIX: {hint or where + ' --help'}", error.exit_code)
+    return say(f"{_plain(what)} FIX: {hint or where + ' --help'}", error.exit_code)
+
+
+def _plain(what: str) -> str:
+    """Return what click says as one or two whole sentences."""
+    for theirs, ours in _NO_NUMBER.items():
+        what = re.sub(theirs, ours, what)
+    what = re.sub(r"\((Did you mean .*\?)\)$", r"\1", what.rstrip("."))
+    return what if what.endswith("?") else f"{what}."

@@ -37,7 +37,10 @@ def command() -> None:
 @command.command()
 @_config_dirs
 def install(config_dirs: tuple[Path, ...]) -> None:
-    """Add the hooks to settings.json; everything else in it stays, and a copy of it is kept."""
+    """Add the hooks to settings.json.
+
+    Everything else in it stays, and a copy of it is kept.
+    """
     for folder in _folders(config_dirs):
         changed = agent_settings.change(folder, agent_hooks.installed)
         print(f"{_file(folder)}: {'installed' if changed else 'installed already'}")

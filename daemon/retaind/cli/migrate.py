@@ -28,7 +28,7 @@ def command() -> None:
     "--compare", is_flag=True, help="Then compare what the plugin sent with what is kept."
 )
 def hindsight_plugin(*, dry_run: bool, compare: bool) -> int:
-    """Turn the settings of Hindsight's Claude Code plugin into retaind's.
+    """Take over the settings of Hindsight's plugin.
 
     Keys that config.toml has already stay. Exit 1 if --compare finds messages of the plugin's that
     retaind does not have.
