@@ -97,8 +97,12 @@ def test_what_cannot_be_read_is_said_everywhere_until_it_can(home: Bound) -> Non
     status = home.status()
     assert status["state"] == "degraded"
     assert line in status["last_error"]
-    assert line in home.run("status")[1]
-    assert line in home.run("doctor")[1]
+    shown = home.run("status")[1]
+    assert line in shown
+    assert "no permission to watch a folder in there; scans go on" in shown
+    told = home.run("doctor")[1]
+    assert line in told
+    assert f"chmod -R u+rX {home.project.parent}" in told
     code, said = home.run("verify")
     assert code == 4
     assert said.count("it cannot be read (permission)") == 2

@@ -1,6 +1,7 @@
 """What `doctor` looks at. Each check only reads, and works with and without a running daemon."""
 
 import os
+import shlex
 import shutil
 import sqlite3
 import stat
@@ -15,10 +16,11 @@ from retaind.cli import client, context
 from retaind.cli.check import Check
 from retaind.cli.client import NoAnswer
 from retaind.cli.locking import is_locked
-from retaind.cli.output import short_path, size
+from retaind.cli.output import number, short_path, size
 from retaind.errors import ConfigError, NotRunning, RetaindError
 from retaind.paths import Paths, control_socket, socket_limit
 from retaind.runtime.tokenizing import counter
+from retaind.runtime.unreadable import PERMISSION
 
 if TYPE_CHECKING:
     from retaind.config import Settings
@@ -149,7 +151,18 @@ def _daemon(paths: Paths) -> Iterator[Check]:
     )
     yield _socket(control_socket(paths))
     if (status := _status(paths)) and (trouble := status.get("last_error")):
-        yield Check("daemon", "warn", str(trouble), "retaind logs")
+        yield Check("daemon", "warn", str(trouble), _fix(status))
+
+
+def _fix(status: dict[str, Any]) -> str:
+    """Say what helps against the trouble that a status tells of."""
+    closed = (status.get("watch") or {}).get("unreadable") or ()
+    for one in closed:
+        if one["why"] == PERMISSION:
+            return (
+                f"let the user who runs retaind read it: chmod -R u+rX {shlex.quote(one['path'])}"
+            )
+    return "retaind logs"
 
 
 def _server(paths: Paths) -> Iterator[Check]:
@@ -226,10 +239,10 @@ def _watches() -> Check:
         return Check(
             "watcher",
             "warn",
-            f"only {limit} inotify watches; scans go on without",
+            f"only {number(limit)} inotify watches are allowed; scans go on without",
             "sudo sysctl fs.inotify.max_user_watches=65536",
         )
-    return Check("watcher", "ok", f"{limit} inotify watches")
+    return Check("watcher", "ok", f"up to {number(limit)} inotify watches are allowed")
 
 
 def _privacy() -> Check:

@@ -2,11 +2,15 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Final
 
 from retaind.runtime.catalog import shown_path
 from retaind.runtime.controls import Facts
 from retaind.runtime.engine import Engine
 from retaind.runtime.watch import Watcher
+
+_NAMED: Final = 20
 
 
 def importing(engine: Engine, pending_bytes: int) -> Facts | None:
@@ -19,13 +23,17 @@ def importing(engine: Engine, pending_bytes: int) -> Facts | None:
 
 
 def watching(mode: str, watcher: Watcher | None, engine: Engine) -> Facts:
-    """Return how changes are noticed, and each root with its state at the last scan."""
+    """Return how changes are noticed, each root with its state at the last scan, and what is closed."""
     return {
         "mode": mode,
         "state": watcher.state if watcher is not None else "scanning",
         "trouble": (watcher.trouble if watcher is not None else "") or None,
         "scans": engine.scans,
         "roots": [{"path": path, "state": state} for path, state in _roots(engine)],
+        "unreadable": [
+            {"path": shown_path(path), "why": why}
+            for path, why in islice(unread(engine).items(), _NAMED)
+        ],
     }
 
 

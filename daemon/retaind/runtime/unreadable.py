@@ -5,10 +5,13 @@ from typing import Final
 
 from retaind.runtime.scan import Scan
 
+PERMISSION: Final = "permission"
+"""The reason where the user may not read a path."""
+
 _BLIND: Final = frozenset({"EACCES", "EPERM", "EIO", "ENOTCONN", "ESTALE", "ETIMEDOUT"})
 _OURS: Final = frozenset({"EMFILE", "ENFILE"})
 """What says nothing of the file: we are out of descriptors."""
-_PERMISSION: Final = frozenset({"EACCES", "EPERM"})
+_DENIED: Final = frozenset({"EACCES", "EPERM"})
 
 
 class Unreadable:
@@ -49,4 +52,4 @@ class Unreadable:
 
 def cause(name: str) -> str:
     """Return an errno's name as people are told it."""
-    return "permission" if name in _PERMISSION else name
+    return PERMISSION if name in _DENIED else name

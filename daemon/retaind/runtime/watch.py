@@ -142,8 +142,8 @@ class Watcher:
         self.trouble = ""
         try:
             return await anyio.to_thread.run_sync(begin, False, limiter=self._limiter)
-        except PermissionError as error:
-            self.trouble = type(error).__name__
+        except PermissionError:
+            self.trouble = "no permission to watch a folder in there; scans go on"
             return await anyio.to_thread.run_sync(begin, True, limiter=self._limiter)
 
     async def _listen(self, notifier: RustNotify) -> None:
@@ -164,7 +164,7 @@ class Watcher:
 
     async def _give_way(self, error: Exception) -> None:
         self.state = "scanning"
-        self.trouble = type(error).__name__
+        self.trouble = f"watching failed ({type(error).__name__}); scans go on"
         self._log("watch_failed", error=type(error).__name__)
         self._request_scan()
         if time.monotonic() - self._began > _LASTED_S:
