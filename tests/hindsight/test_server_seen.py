@@ -47,6 +47,20 @@ def test_a_server_that_is_down_is_said_with_what_waits(place: Home, fake: FakeHi
     assert place.metrics()['retaind_circuit_closed{memory="hindsight"}'] == 0
 
 
+def test_a_flush_that_waits_in_vain_says_for_whom_and_why(place: Home, fake: FakeHindsight) -> None:
+    fake.fault = lambda _: Reply(way="cut")
+    place.start()
+    write(place, 1, lines(1, 4))
+    wait_until(lambda: memory(place)["circuit"] == "open", "the circuit opens")
+
+    done = place.cli("flush", "--memory", "hindsight", "--timeout", "1")
+
+    assert (done.returncode, done.stdout) == (8, b"")
+    said = done.stderr.decode()
+    assert said.startswith("not finished: 1 s are over; for hindsight ")
+    assert " wait: it is down, the server cannot be reached" in said
+
+
 def test_a_server_that_refuses_the_token_needs_its_user(place: Home, fake: FakeHindsight) -> None:
     fake.fault = lambda _: Reply(401)
     place.start()

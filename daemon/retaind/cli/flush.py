@@ -1,13 +1,15 @@
 """`retaind flush`: capture and retain now."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from retaind.cli import client, context
 from retaind.cli.client import NoAnswer
 from retaind.cli.output import counted, print_json, size
+from retaind.errors import RetaindError
+from retaind.paths import Paths
 
 _INCOMPLETE_EXIT = 8
 _GRACE_S = 5.0
@@ -51,8 +53,26 @@ def command(
     elif answer.get("complete"):
         print("everything is captured and retained")
     else:
-        print(_unfinished(answer, timeout_s), file=sys.stderr)
+        held = "".join(f"; {one}" for one in _held(paths, memories))
+        print(_unfinished(answer, timeout_s) + held, file=sys.stderr)
     return 0 if answer.get("complete") else _INCOMPLETE_EXIT
+
+
+def _held(paths: Paths, memories: Sequence[str]) -> Iterator[str]:
+    """Say what each of these memories has not taken yet, if it is remote, and why if that is known."""
+    from retaind.cli.server_check import waiting
+
+    try:
+        found = client.get(paths, "status")["memories"] if memories else {}
+    except RetaindError:
+        return
+    for name in memories:
+        known = found.get(name, {})
+        if "documents" not in known or not (waits := waiting(known)):
+            continue
+        trouble = "" if known["circuit"] == "closed" else str(known["detail"] or "")
+        how = "paused" if known.get("state") == "paused" else "down"
+        yield f"for {name} {waits}" + (f": it is {how}, {trouble}" if trouble else "")
 
 
 def _unfinished(answer: Mapping[str, object], timeout_s: float) -> str:

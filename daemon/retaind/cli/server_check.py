@@ -23,12 +23,12 @@ def server_checks(url: str | None, status: Mapping[str, Any] | None) -> Iterator
         )
         return
     documents = known["documents"]
-    waiting = _waiting(documents["planned"] + documents["accepted"], known["pending_bytes"])
+    waits = waiting(known)
     if known.get("state") == "paused":
         yield Check(
             _NAME,
             "fail",
-            f"{url} is paused: {known['detail']}; {waiting or 'nothing waits'}",
+            f"{url} is paused: {known['detail']}; {waits or 'nothing waits'}",
             "set memory.hindsight.url, token or token_file right; then retaind reload",
         )
     elif known["circuit"] != "closed" or known["server_version"] is None:
@@ -36,7 +36,7 @@ def server_checks(url: str | None, status: Mapping[str, Any] | None) -> Iterator
         yield Check(
             _NAME,
             "warn",
-            f"{url}: {why}; {f'{waiting}, and are kept' if waiting else 'nothing waits'}",
+            f"{url}: {why}; {f'{waits}, and are kept' if waits else 'nothing waits'}",
             "see that the server runs; delivery goes on by itself",
         )
     else:
@@ -44,17 +44,17 @@ def server_checks(url: str | None, status: Mapping[str, Any] | None) -> Iterator
             _NAME,
             "ok",
             f"{url}, version {known['server_version']}, has"
-            f" {counted(documents['completed'], 'document')}; {waiting or 'nothing waits'}",
+            f" {counted(documents['completed'], 'document')}; {waits or 'nothing waits'}",
         )
     if count := documents["set_aside"]:
-        verb = "was" if count == 1 else "were"
-        yield Check(
-            _NAME, "warn", f"{counted(count, 'document')} {verb} not taken", "retaind retry"
-        )
+        left = f"{counted(count, 'document was', 'documents were')} not taken"
+        yield Check(_NAME, "warn", left, "retaind retry")
 
 
-def _waiting(documents: int, pending_bytes: int) -> str:
-    """Say what waits; nothing where nothing does."""
+def waiting(known: Mapping[str, Any]) -> str:
+    """Say what waits for a remote memory, by what `status` says of it; "" where nothing does."""
+    documents = known["documents"]["planned"] + known["documents"]["accepted"]
     parts = [counted(documents, "document")] if documents else []
-    parts += [f"{size(pending_bytes)} of transcripts"] if pending_bytes else []
-    return f"{' and '.join(parts)} wait" if parts else ""
+    parts += [f"{size(known['pending_bytes'])} of transcripts"] if known["pending_bytes"] else []
+    verb = "waits" if documents == len(parts) == 1 else "wait"
+    return f"{' and '.join(parts)} {verb}" if parts else ""
