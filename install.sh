@@ -358,6 +358,7 @@ for line in importlib.metadata.requires("retaind") or ():
         fail 1 "the packages of$extras could not be installed" "$(last_error)" "less '$log'"
     rm -f "$share/.extras" "$log"
     note_extras
+    added=yes
     say "retaind has what it needs for:$extras"
 }
 
@@ -442,6 +443,10 @@ roll_back() {
     rm -f "$kept_unit"
 }
 
+answers() { # whether a daemon does, by what `current` names
+    [ -x "$current/bin/python" ] && "$current/bin/python" -I -m retaind status --json >/dev/null 2>&1
+}
+
 last_log_lines() {
     if [ "$manager" = none ]; then
         "$new/bin/python" -I -m retaind logs --lines 20 2>/dev/null || true
@@ -457,8 +462,14 @@ on_exit() { # every way out ends here, signals included
     # Whatever a command of ours ended with, a failure that is undone is 1; above 128 are signals.
     [ -z "$stage" ] || [ "$rc" -gt 128 ] || rc=1
     case $stage in
-    building) rm -rf "$new" ;;
-    activating) roll_back ;;
+    building)
+        rm -rf "$new"
+        ! answers || say "the earlier version still runs" >&2
+        ;;
+    activating)
+        roll_back
+        ! answers || say "the earlier version runs again" >&2
+        ;;
     esac
     [ -z "$locked" ] || rm -rf "$share/.installing"
     exit "$rc"
@@ -534,6 +545,7 @@ report() {
     if [ -e "$HOME/.hindsight/claude-code.json" ]; then
         echo "You have settings of the Hindsight plugin. To take them over: retaind migrate hindsight-plugin"
     fi
+    [ -z "$no_start" ] || return 0 # what follows needs what a daemon has kept
     echo "Try next:"
     echo "  retaind sessions"
     echo "  retaind search \"something you remember\""
@@ -598,7 +610,9 @@ refresh() { # the same version again: mend what is not as it should be, and chan
             start_and_wait
         fi
     fi
-    if [ -z "$changed" ]; then
+    if [ -z "$changed" ] && [ -n "$added" ]; then
+        say "retaind $version was already installed: nothing else changed"
+    elif [ -z "$changed" ]; then
         say "retaind $version is already installed: nothing changed"
     else
         say "retaind $version was already installed; its service was brought up to date"
@@ -638,9 +652,12 @@ uninstall() {
     fi
     if [ -n "$purge" ] && { [ -d "$state" ] || [ -d "$config" ]; }; then
         act "remove all that retaind kept in $state, and its settings in $config" remove_data
+        purged=yes
     fi
     [ -z "$dry_run" ] || return 0
-    if [ -n "$purge" ]; then
+    if [ -n "$others" ]; then
+        say "what retaind had kept in $others is removed; the other files there stay"
+    elif [ -n "$purged" ]; then
         say "all that retaind had kept is removed"
     elif [ -d "$state" ]; then
         say "${there_was:+retaind is removed. }What it kept is still in $state"
@@ -761,16 +778,17 @@ remove_data() {
         case $folder in
         */retaind) rm -rf "$folder" ;;
         *) # a folder of the user's choice may hold more than ours
-            rm -rf "$folder"/retaind.db* "$folder"/retaind.before-v*.db "$folder/quarantine" \
-                "$folder/suspect" "$folder/lock" "$folder/log" "$folder/ctl.sock"
-            rmdir "$folder" 2>/dev/null || true
+            rm -rf "$folder"/retaind.db* "$folder"/retaind.before-v* "$folder/quarantine" \
+                "$folder/suspect" "$folder/lock" "$folder/log" "$folder/ctl.sock" \
+                "$folder/tombstones.jsonl" "$folder"/reported_roots.json*
+            [ ! -d "$folder" ] || rmdir "$folder" 2>/dev/null || others=$folder
             ;;
         esac
     done
 }
 
 main() {
-    stage='' locked='' found=''
+    stage='' locked='' found='' added='' purged='' others=''
     unset PYTHONHOME PYTHONPATH
     parse_options "$@"
     find_places

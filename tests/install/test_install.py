@@ -250,6 +250,7 @@ def test_a_version_that_fails_its_self_test_never_replaces_one_that_works(
 
     assert done.returncode == 1
     assert "error: the new version fails its self-test. WHY: " in done.stderr
+    assert done.stderr.endswith("the earlier version still runs\n")
     after = installed.names(), installed.daemon(), (installed.share / "current").readlink()
     assert after == before
 
@@ -265,6 +266,7 @@ def test_a_version_that_does_not_start_is_taken_back(installed: Home, tmp_path: 
     assert done.returncode == 1
     assert "error: " in done.stderr
     assert "undoing the installation" in done.stderr
+    assert done.stderr.endswith("the earlier version runs again\n")
     assert (installed.names(), (installed.share / "current").readlink()) == before
     assert installed.daemon() in installed.running()
 
@@ -308,6 +310,7 @@ def test_either_ensurepip_or_a_pip_is_enough(
 
     assert done.returncode == 0, done.stderr
     assert "installed and not started" in done.stdout
+    assert "Try next" not in done.stdout
     assert fresh.running() == []
     found = fresh.run(fresh.share / "current/bin/python", "-I", "-m", "retaind", "selftest")
     assert found.returncode == 0
@@ -323,6 +326,10 @@ def test_an_extra_is_added_by_the_copy_alone_and_stays_at_the_next_installation(
     done = installed.run(installed.share / "install.sh", "--extra", "mcp")
     assert done.returncode == 0, done.stderr
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+    again = installed.install("--extra", "mcp")
+    assert "retaind has what it needs for: mcp\n" in again.stdout
+    assert "nothing else changed" in again.stdout
 
     shutil.rmtree((installed.share / "current").resolve() / "lib")
     assert installed.install().returncode == 0
@@ -388,12 +395,23 @@ def test_uninstalling_nothing_is_fine(fresh: Home) -> None:
 def test_purging_a_state_folder_of_ones_own_choice_takes_only_what_is_ours(fresh: Home) -> None:
     chosen = fresh.path / "documents"
     chosen.mkdir()
-    for name in ("retaind.db", "retaind.db-wal", "lock", "letter.txt"):
+    ours = ("retaind.db", "retaind.db-wal", "lock", "tombstones.jsonl", "reported_roots.json")
+    for name in (*ours, "letter.txt"):
         (chosen / name).write_bytes(b"")
 
-    fresh.install("--uninstall", "--purge", RETAIND_STATE_DIR=str(chosen))
+    done = fresh.install("--uninstall", "--purge", RETAIND_STATE_DIR=str(chosen))
 
     assert [path.name for path in chosen.iterdir()] == ["letter.txt"]
+    assert (
+        f"what retaind had kept in {chosen} is removed; the other files there stay" in done.stdout
+    )
+    assert "all that" not in done.stdout
+
+
+def test_purging_where_nothing_was_kept_claims_nothing(fresh: Home) -> None:
+    done = fresh.install("--uninstall", "--purge")
+
+    assert (done.returncode, done.stdout) == (0, f"retaind is not installed in {fresh.share}\n")
 
 
 def test_a_process_that_is_not_ours_survives_a_stale_lock(fresh: Home) -> None:
