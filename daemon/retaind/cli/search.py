@@ -13,6 +13,8 @@ from retaind.errors import Ambiguous
 if TYPE_CHECKING:
     import sqlite3
 
+    from retaind.memory.port import Filters
+
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
@@ -43,13 +45,8 @@ def command(
     All words must be in one message; "a phrase", a prefix* and OR between words are understood (in quotes,
     lest the shell takes them). Times are UTC.
     """
-    from dataclasses import asdict
-
-    from retaind.memory.local import search
     from retaind.memory.port import Filters
-    from retaind.runtime.memories import check_local
 
-    check_local(context.memories())
     if not as_json:
         check_words(query)
     filters = Filters(
@@ -61,10 +58,7 @@ def command(
         until=until,
         tags=tags,
     )
-    with context.reader() as connection:
-        for session in sessions:
-            _check_session(connection, session)
-        found = [asdict(one) for one in search(connection, " ".join(query), limit, filters)]
+    found = _found(" ".join(query), limit, filters)
     if as_json:
         print_json({"results": found})
     elif not found:
@@ -72,6 +66,19 @@ def command(
     else:
         for one in found:
             _print(one)
+
+
+def _found(query: str, limit: int, filters: "Filters") -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    from retaind.memory.local import search
+    from retaind.runtime.memories import check_local
+
+    check_local(context.memories())
+    with context.reader() as connection:
+        for session in filters.sessions:
+            _check_session(connection, session)
+        return [asdict(one) for one in search(connection, query, limit, filters)]
 
 
 def _check_session(connection: "sqlite3.Connection", session: str) -> None:
