@@ -10,6 +10,7 @@ import pytest
 
 from cli.conftest import SECRET, SESSION, TRANSCRIPT
 from harness.process import Home
+from harness.rig import lines
 
 
 def test_sessions_lists_every_transcript(kept: Home) -> None:
@@ -243,3 +244,20 @@ def test_doctor_counts_the_log_of_the_database_too(kept: Home) -> None:
 
     log.unlink(missing_ok=True) if was is None else log.write_bytes(was)
     assert checks["database"].startswith(f"{(before + 9_000_000) / 1e6:.1f} MB")
+
+
+def test_verify_counts_what_earlier_generations_hold_too(place: Home) -> None:
+    path = place.project / "s.jsonl"
+    path.write_bytes(lines(1, 40))
+    place.start()
+    place.flush()
+    path.write_bytes(lines(41, 42))
+    place.flush()
+    kept = len(lines(1, 40)) + len(lines(41, 42))
+
+    (row,) = place.json("verify")["sessions"]
+    assert (row["kept_bytes"], row["vault_bytes"]) == (kept, len(lines(41, 42)))
+    assert (
+        f"1 session of 1 agrees; {kept / 1000:.1f} kB in the vault"
+        in place.cli("verify").stdout.decode()
+    )

@@ -76,6 +76,7 @@ def test_equal_bytes_and_accounted_records_are_ok(
         "source_bytes": 37,
         "vault_bytes": 37,
         "pruned_bytes": 0,
+        "kept_bytes": 37,
         "sha256": hashlib.sha256(LINES).hexdigest() if deep else None,
         "memories": {
             "local": {

@@ -102,5 +102,5 @@ def _print(rows: list[dict[str, Any]]) -> None:
         print(f"         {row['reason']}")
     fine = len(rows) - len(wrong)
     verb = "agrees" if fine == 1 else "agree"
-    kept = sum(row["vault_bytes"] for row in rows)
+    kept = sum(row["kept_bytes"] for row in rows)
     print(f"{counted(fine, 'session')} of {number(len(rows))} {verb}; {size(kept)} in the vault")

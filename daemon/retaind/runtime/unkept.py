@@ -39,6 +39,7 @@ class Unkept(NamedTuple):
             "path": shown_path(self.path),
             "source_bytes": self.size,
             "vault_bytes": 0,
+            "kept_bytes": 0,
             "pruned_bytes": 0,
             "sha256": None,
             "memories": {},

@@ -77,12 +77,23 @@ def _verified(
         "source_bytes": source.size,
         "vault_bytes": one.current.captured,
         "pruned_bytes": _pruned(connection, one.current),
+        "kept_bytes": _kept(connection, one),
         "sha256": sha256 if deep else None,
         "memories": {name: _records(one.cursor(name, one.current)) for name in memories},
         "ok": findings.verdict() is Verdict.OK,
         "reason": findings.reason(),
     }
     return row, findings.verdict()
+
+
+def _kept(connection: sqlite3.Connection, one: Session) -> int:
+    """Return how many bytes of a session are in the vault, those of earlier generations too."""
+    row = connection.execute(
+        "SELECT coalesce(sum(b.length), 0) FROM block b JOIN generation g ON g.id = b.generation_id"
+        " WHERE g.stream_id = ? AND b.data IS NOT NULL",
+        (one.stream.id,),
+    )
+    return int(row.fetchone()[0])
 
 
 @contextmanager
