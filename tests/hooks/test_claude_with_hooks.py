@@ -104,6 +104,7 @@ def test_a_daemon_that_is_killed_is_not_missed(lab: HookedLab) -> None:
 
 def test_a_folder_that_no_service_knows_is_learnt_from_its_hooks(lab: HookedLab) -> None:
     config = lab.home.folder / "elsewhere" / "claude"
+    config.mkdir(parents=True)
     elsewhere = HookedLab(lab.home, lab.model, replace(lab.claude, config=config))
     elsewhere.install()
     lab.model.teach("ask the swift", (Say("The swift nests under the eaves."),))

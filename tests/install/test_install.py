@@ -327,7 +327,7 @@ def test_an_extra_is_added_by_the_copy_alone_and_stays_at_the_next_installation(
     assert done.returncode == 0, done.stderr
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
-    again = installed.install("--extra", "mcp")
+    again = installed.run(installed.share / "install.sh", "--extra", "mcp")
     assert "retaind has what it needs for: mcp\n" in again.stdout
     assert "nothing else changed" in again.stdout
 
