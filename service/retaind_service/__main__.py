@@ -162,8 +162,8 @@ def _extras(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="retaind_service", description=__doc__)
+def _adder(parser: argparse.ArgumentParser) -> Callable[..., argparse.ArgumentParser]:
+    """Return what adds a verb to a parser: a function is given, and its line of help."""
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print one JSON object")
@@ -175,6 +175,12 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(verb=run)
         return added
 
+    return verb
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="retaind_service", description=__doc__)
+    verb = _adder(parser)
     verb(_detect, "which service manager answers, and where its unit belongs")
     verb(_uninstall, "stop, disable and remove the unit")
     verb(_start, "start the service and wait until it is ready")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from retaind import __version__
 from retaind.cli import client, context
 from retaind.cli.check import Check
-from retaind.cli.client import NoAnswer
 from retaind.cli.locking import is_locked
 from retaind.cli.output import number, short_path, size
 from retaind.errors import ConfigError, NotRunning, RetaindError
@@ -37,8 +36,9 @@ def all_checks(paths: Paths) -> Iterator[Check]:
     yield _configuration(paths)
     yield from _state(paths)
     yield from _service()
-    yield from _daemon(paths)
-    yield from _server(paths)
+    status = _status(paths)
+    yield from _daemon(paths, status)
+    yield from _server(status)
     yield from _roots()
     yield from _agents()
     if sys.platform == "linux":
@@ -126,7 +126,7 @@ def _service() -> Iterator[Check]:
         yield Check("service", "warn", "not started at login", "./install.sh")
 
 
-def _daemon(paths: Paths) -> Iterator[Check]:
+def _daemon(paths: Paths, status: dict[str, Any] | None) -> Iterator[Check]:
     try:
         version = str(client.root(paths)["version"])
     except NotRunning:
@@ -139,7 +139,7 @@ def _daemon(paths: Paths) -> Iterator[Check]:
             "retaind restart" if stuck else "retaind start",
         )
         return
-    except (NoAnswer, RetaindError) as error:
+    except RetaindError as error:
         yield Check("daemon", "fail", error.what, "retaind logs; then retaind restart")
         return
     same = version == __version__
@@ -150,7 +150,7 @@ def _daemon(paths: Paths) -> Iterator[Check]:
         "" if same else "retaind restart",
     )
     yield _socket(control_socket(paths))
-    if (status := _status(paths)) and (trouble := status.get("last_error")):
+    if status and (trouble := status.get("last_error")):
         yield Check("daemon", "warn", str(trouble), _fix(status))
 
 
@@ -165,11 +165,11 @@ def _fix(status: dict[str, Any]) -> str:
     return "retaind logs"
 
 
-def _server(paths: Paths) -> Iterator[Check]:
+def _server(status: dict[str, Any] | None) -> Iterator[Check]:
     from retaind.cli.server_check import server_checks
 
     hindsight = _settings().hindsight
-    return server_checks(hindsight.url if hindsight.enabled else None, _status(paths))
+    return server_checks(hindsight.url if hindsight.enabled else None, status)
 
 
 def _status(paths: Paths) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from retaind.cli import client, context
+from retaind.cli.asking import confirm
 from retaind.cli.output import counted, print_json, short_path, size
 from retaind.errors import UsageError
 
@@ -40,30 +41,36 @@ def command(
     It is not captured again while its file exists; the file itself stays. Forks and copies go, too,
     unless --only keeps them.
     """
-    if (session is None) == (project is None):
-        raise UsageError("name either a session or --project FOLDER", fix="retaind forget --help")
-    if session is not None:
-        from retaind.runtime.catalog import check_name
-
-        check_name(session)
+    body = _asked(session, project, only=only)
     paths = context.paths()
-    body: dict[str, Any] = {
-        "session": session,
-        "project": None if project is None else _folder(project),
-        "only": only,
-    }
     if dry_run or not yes:
         found = client.post(paths, "forget", {**body, "dry_run": True}, _TIMEOUT_S)
         if dry_run:
             print_json(found) if as_json else _list(found)
             return 0
-        _confirm(found)
+        confirm(
+            "forgetting asks before it erases",
+            lambda: _list(found, sys.stderr),
+            "Erase this for good?",
+        )
     done = client.post(paths, "forget", body, _TIMEOUT_S)
     if as_json:
         print_json(done)
     else:
         _say(done)
     return 0 if done.get("complete", True) else 1
+
+
+def _asked(session: str | None, project: str | None, *, only: bool) -> dict[str, Any]:
+    """Return the request. Raises UsageError where it does not say what is to be forgotten."""
+    if (session is None) == (project is None):
+        raise UsageError("name either a session or --project FOLDER", fix="retaind forget --help")
+    if session is not None:
+        from retaind.runtime.catalog import check_name
+
+        check_name(session)
+    folder = None if project is None else _folder(project)
+    return {"session": session, "project": folder, "only": only}
 
 
 def _folder(project: str) -> str:
@@ -74,15 +81,6 @@ def _folder(project: str) -> str:
             fix=f"retaind forget --project ./{project}, or the cwd that `retaind sessions --json` shows",
         )
     return os.path.abspath(os.path.expanduser(project))
-
-
-def _confirm(found: dict[str, Any]) -> None:
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "forgetting asks before it erases", fix="add --yes, or look with --dry-run"
-        )
-    _list(found, sys.stderr)
-    click.confirm("Erase this for good?", abort=True, err=True)
 
 
 def _list(found: dict[str, Any], file: Any = None) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from retaind.cli import client, context
+from retaind.cli.asking import confirm
 from retaind.cli.output import counted, number, print_json
-from retaind.errors import UsageError
 
 _TIMEOUT_S = 86_400.0
 _INCOMPLETE_EXIT = 8
@@ -37,7 +37,12 @@ def command(
     """
     body = {"session": session, "memory": memory, "dry_run": dry_run}
     if memory not in {None, _LOCAL} and not dry_run and not yes:
-        _confirm(client.post(context.paths(), "rebuild", {**body, "dry_run": True}, _TIMEOUT_S))
+        found = client.post(context.paths(), "rebuild", {**body, "dry_run": True}, _TIMEOUT_S)
+        confirm(
+            "rebuilding a remote memory asks before it sends anything",
+            lambda: _say(found, sys.stderr),
+            f"Send {number(found['after']['tokens'])} tokens?",
+        )
     answer = client.post(context.paths(), "rebuild", body, _TIMEOUT_S)
     if as_json:
         print_json(answer)
@@ -47,16 +52,6 @@ def command(
         print("not finished: the daemon was stopped; it goes on at its next start", file=sys.stderr)
         return _INCOMPLETE_EXIT
     return 0
-
-
-def _confirm(found: dict[str, Any]) -> None:
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "rebuilding a remote memory asks before it sends anything",
-            fix="add --yes, or look with --dry-run",
-        )
-    _say(found, sys.stderr)
-    click.confirm(f"Send {number(found['after']['tokens'])} tokens?", abort=True, err=True)
 
 
 def _stale(answer: dict[str, Any]) -> str:

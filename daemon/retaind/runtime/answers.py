@@ -263,7 +263,7 @@ class Answers:
         if self.remote is None or request.memory != self.remote.to.memory:
             return await self.upkeep.rebuild(request)
         only = None if request.session is None else [(await self._stream(request.session)).id]
-        stale = await self.database.read(self.remote.renewals.stale)
+        stale = await self.database.read(self.remote.renewals.retention.stale)
         done = await self.remote.rebuild(only, dry_run=request.dry_run)
         asked = {"memory": request.memory, "dry_run": request.dry_run, "stale": stale}
         return {**asked, **done.facts()}

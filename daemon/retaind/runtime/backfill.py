@@ -13,7 +13,7 @@ from retaind.core.redact import redact
 from retaind.core.render import render
 from retaind.db import Connection
 from retaind.hosts.port import Host
-from retaind.runtime import banks, cursors
+from retaind.runtime import banks, cursors, deliveries
 from retaind.runtime.gather import Gathered, gather
 from retaind.runtime.parsed import parse
 from retaind.runtime.pending import Fresh, Pending
@@ -88,8 +88,10 @@ def estimate(
     ledger: Ledger,
 ) -> Estimate:
     """Plan what was passed over, without writing anything."""
-    host = hosts[one.host]
-    return foresee(connection, _from_start(one), host, one.kind, policy, ledger, one.lines)
+    pending = Pending.known(
+        one.stream_id, one.generation_id, one.n, 0, one.captured, closed=one.closed
+    )
+    return foresee(connection, pending, hosts[one.host], one.kind, policy, ledger, one.lines)
 
 
 def foresee(
@@ -134,26 +136,9 @@ def begin(connection: Connection, memory: str, stream_id: int) -> None:
 
     What the memory has of it already is found out before anything is sent.
     """
-    connection.execute(
-        "DELETE FROM delivery WHERE memory = ? AND stream_id = ? AND state = 'set_aside'",
-        (memory, stream_id),
-    )
+    deliveries.drop_set_aside(connection, memory, stream_id)
     cursors.begin_anew(connection, memory, stream_id)
     banks.want_whole(connection, memory, stream_id)
-
-
-def _from_start(one: Skipped) -> Pending:
-    return Pending(
-        one.stream_id,
-        one.generation_id,
-        one.n,
-        0,
-        one.captured,
-        since=0.0,
-        last=0.0,
-        grew=False,
-        closed=one.closed,
-    )
 
 
 def _first(gathered: Gathered, lines: int) -> Gathered:

@@ -141,6 +141,16 @@ def stale(
     return [row[0] for row in rows.fetchall()]
 
 
+def accounted(connection: Connection, memory: str, stream_id: int) -> tuple[int, int]:
+    """Return how many records of a stream a memory accounts for, and how many of them it retained."""
+    row: tuple[int, int] = connection.execute(
+        "SELECT coalesce(sum(records), 0), coalesce(sum(retained), 0) FROM cursor"
+        " WHERE memory = ? AND generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
+        (memory, stream_id),
+    ).fetchone()
+    return row
+
+
 def begin_anew(connection: Connection, memory: str, stream_id: int) -> None:
     """Have a memory begin a stream anew, and own none of its records until it comes to them again."""
     for table in ("cursor", "record_owner"):

@@ -76,6 +76,14 @@ def set_aside_rows(
     return [(row[0], Head(*row[1:])) for row in rows if not wanted or row[3] in wanted]
 
 
+def drop_set_aside(connection: Connection, memory: str, stream_id: int) -> None:
+    """Let go of a session's rows that were not taken: the session is planned anew, and they with it."""
+    connection.execute(
+        "DELETE FROM delivery WHERE memory = ? AND stream_id = ? AND state = 'set_aside'",
+        (memory, stream_id),
+    )
+
+
 def counts(connection: Connection, memory: str) -> dict[str, int]:
     """Return how many documents are in each state."""
     found = dict.fromkeys(("planned", "accepted", "completed", "set_aside"), 0)

@@ -47,10 +47,6 @@ class Opened:
             where, self._inode_version, status.st_size, status.st_mtime_ns, status.st_ctime_ns
         )
 
-    def linked(self) -> bool:
-        """Whether any path still names this file."""
-        return os.fstat(self.fd).st_nlink > 0
-
     def read_at(self, length: int, offset: int) -> bytes:
         """Return up to `length` bytes from `offset`, fewer only at the end of the file."""
         data = os.pread(self.fd, length, offset)

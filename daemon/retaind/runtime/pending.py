@@ -41,6 +41,24 @@ class Pending:
     failures: int = 0
     not_before: float = 0.0
 
+    @classmethod
+    def known(
+        cls,
+        stream_id: int,
+        generation_id: int,
+        n: int,
+        offset: int,
+        captured: int,
+        *,
+        closed: bool,
+        forced: bool = False,
+    ) -> "Pending":
+        """Return what the database says is pending, of which this process has seen nothing grow."""
+        return cls(
+            stream_id, generation_id, n, offset, captured, 0.0, 0.0, grew=False,
+            closed=closed, forced=forced,
+        )  # fmt: skip
+
     @property
     def bytes(self) -> int:
         """Captured bytes that are not planned yet."""

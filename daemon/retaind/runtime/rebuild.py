@@ -56,6 +56,10 @@ class Rebuilt:
             facts = {"id": stream.public_id, "session_id": stream.session_id}
             self.changed.append(facts | {"before": before._asdict(), "after": after._asdict()})
 
+    def skip(self, why: str) -> None:
+        """Count a session that stays as it is."""
+        self.skipped[why] = self.skipped.get(why, 0) + 1
+
     def facts(self) -> dict[str, Any]:
         """Return it as `rebuild --json` prints it."""
         return asdict(self) | {"before": self.before._asdict(), "after": self.after._asdict()}
@@ -141,9 +145,7 @@ class Rebuilder:
     def _try(self, connection: Connection, one: Chosen) -> None:
         before = self._begin(connection, one)
         for row in cursors.behind(connection, self._retention.memory, one.id):
-            pending = Pending(
-                *row[:5], since=0.0, last=0.0, grew=False, closed=bool(row.closed), forced=True
-            )
+            pending = Pending.known(*row[:5], closed=bool(row.closed), forced=True)
             nothing = Fresh(limit=0)
             outcome = retain_window(connection, self._retention, nothing, pending)
             while outcome.offset > pending.offset:
@@ -152,11 +154,7 @@ class Rebuilder:
         raise _UndoneError(before, self._holding(connection, one))
 
     def _holding(self, connection: Connection, one: Chosen) -> Holding:
-        records, retained = connection.execute(
-            "SELECT coalesce(sum(records), 0), coalesce(sum(retained), 0) FROM cursor"
-            " WHERE memory = ? AND generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
-            (self._retention.memory, one.id),
-        ).fetchone()
+        records, retained = cursors.accounted(connection, self._retention.memory, one.id)
         tokens = connection.execute(
             "SELECT coalesce(sum(d.tokens), 0) FROM local_document d"
             " JOIN local_source s ON s.id = d.source_id WHERE s.stream = ?",
@@ -212,7 +210,7 @@ def _parents_first(parents: dict[int, int | None]) -> Iterable[int]:
 def _skips(found: Rebuilt, one: Chosen) -> bool:
     if one.why_not is None:
         return False
-    found.skipped[one.why_not] = found.skipped.get(one.why_not, 0) + 1
+    found.skip(one.why_not)
     return True
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from retaind.core.plan import Counts
 from retaind.db import Connection
-from retaind.runtime import cursors
+from retaind.runtime import cursors, deliveries
 from retaind.runtime.cursors import Cursor
 from retaind.runtime.outbox import Address
 from retaind.runtime.window import BEFORE_BACKFILL
@@ -62,10 +62,7 @@ def begin(connection: Connection, to: Address, stream_id: int, policy_hash: str)
         return False
     generations = had(connection, to.memory, stream_id)
     after = connection.execute("SELECT coalesce(max(id), 0) FROM delivery").fetchone()[0]
-    connection.execute(
-        "DELETE FROM delivery WHERE memory = ? AND stream_id = ? AND state = 'set_aside'",
-        (to.memory, stream_id),
-    )
+    deliveries.drop_set_aside(connection, to.memory, stream_id)
     cursors.begin_anew(connection, to.memory, stream_id)
     for one in generations:
         if one.passed_over:

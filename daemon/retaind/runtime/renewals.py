@@ -33,18 +33,12 @@ class Renewals:
     ) -> None:
         self._database = database
         self._to = to
-        self._retention = retention
+        self.retention = retention
         self._erasures = erasures
         self._log = log
         self._wake = anyio.Event()
         self._changed = anyio.Event()
         self.open: frozenset[int] = frozenset()
-
-    def stale(self, connection: Connection) -> int:
-        """Return how many sessions were retained under another policy, or by another parser."""
-        parsers = {name: host.parser_version for name, host in self._retention.hosts.items()}
-        policy = self._retention.policy_hash
-        return len(cursors.stale(connection, self._to.memory, policy, parsers))
 
     async def preview(self, only: Sequence[int] | None) -> Rebuilt:
         """Return what rebuilding these sessions, or all, would send; nothing is written."""
@@ -64,7 +58,7 @@ class Renewals:
         """Begin these sessions anew, or all; returns what is left as it is, and what those had."""
         found = Rebuilt(complete=False)
         begun = {}
-        policy = self._retention.policy_hash
+        policy = self.retention.policy_hash
         for one, _ in await self._database.read(lambda c: self._chosen(c, only, found)):
             before = await self._database.read(lambda c, one=one: self._holding(c, one))  # type: ignore[misc]
             if await self._database.write(
@@ -72,7 +66,7 @@ class Renewals:
             ):
                 begun[one] = before
             else:
-                found.skipped[_UNDER_WAY] = found.skipped.get(_UNDER_WAY, 0) + 1
+                found.skip(_UNDER_WAY)
         self.open |= {one.id for one in begun}
         self._wake.set()
         return found, begun
@@ -121,19 +115,15 @@ class Renewals:
             generations = renewal.had(connection, self._to.memory, one.id)
             if not any(had.start < had.offset for had in generations):
                 continue
-            if one.why_not is not None:
-                found.skipped[one.why_not] = found.skipped.get(one.why_not, 0) + 1
-                continue
-            kept.append((one, generations))
+            if one.why_not is None:
+                kept.append((one, generations))
+            else:
+                found.skip(one.why_not)
         return kept
 
     def _holding(self, connection: Connection, one: Chosen) -> Holding:
         """Return what the memory has of a session."""
-        records, retained = connection.execute(
-            "SELECT coalesce(sum(records), 0), coalesce(sum(retained), 0) FROM cursor"
-            " WHERE memory = ? AND generation_id IN (SELECT id FROM generation WHERE stream_id = ?)",
-            (self._to.memory, one.id),
-        ).fetchone()
+        records, retained = cursors.accounted(connection, self._to.memory, one.id)
         tokens = connection.execute(
             "SELECT coalesce(sum(tokens), 0) FROM delivery"
             " WHERE memory = ? AND stream_id = ? AND state = 'completed'",
@@ -148,25 +138,14 @@ class Renewals:
         host, kind = connection.execute(
             "SELECT host, kind FROM stream WHERE id = ?", (one.id,)
         ).fetchone()
-        reader, policy = self._retention.hosts[host], self._retention.policy
+        reader, policy = self.retention.hosts[host], self.retention.policy
         records = retained = tokens = 0
         for had in generations:
-            made = backfill.foresee(connection, _again(one.id, had), reader, kind, policy, ledger)
+            pending = Pending.known(
+                one.id, had.generation_id, had.n, had.start, had.offset, closed=had.closed
+            )
+            made = backfill.foresee(connection, pending, reader, kind, policy, ledger)
             records += made.records + had.passed_over
             retained += made.retained
             tokens += made.tokens
         return Holding(records, retained, tokens)
-
-
-def _again(stream_id: int, had: Had) -> Pending:
-    return Pending(
-        stream_id,
-        had.generation_id,
-        had.n,
-        had.start,
-        had.offset,
-        since=0.0,
-        last=0.0,
-        grew=False,
-        closed=had.closed,
-    )

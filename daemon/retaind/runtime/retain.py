@@ -73,9 +73,7 @@ class Retainer:
         """Do as `load`, for one stream."""
         memory = self._retention.memory
         for row in await self._database.read(lambda c: cursors.behind(c, memory, stream_id)):
-            pending = Pending(
-                *row[:5], since=0.0, last=0.0, grew=False, closed=bool(row.closed), forced=True
-            )
+            pending = Pending.known(*row[:5], closed=bool(row.closed), forced=True)
             self._pass_over(pending, row.last_activity)
             self.queue.add(pending)
 

@@ -12,6 +12,7 @@ from retaind.core.render import Rendered
 from retaind.db import Connection
 from retaind.hosts.port import Host
 from retaind.memory.port import Item, RetainResult
+from retaind.runtime import cursors
 from retaind.runtime.coverage import Range
 
 ProjectOf = Callable[[str], str | None]
@@ -74,6 +75,11 @@ class Retention:
     def covered(self, generation_id: int) -> Sequence[Range]:
         """Return the bytes that the memory turned out to have."""
         return () if self.outbox is None else self.outbox.covered(generation_id)
+
+    def stale(self, connection: Connection) -> int:
+        """Return how many sessions were retained under another policy, or by another parser."""
+        parsers = {name: host.parser_version for name, host in self.hosts.items()}
+        return len(cursors.stale(connection, self.memory, self.policy_hash, parsers))
 
     @property
     def policy_hash(self) -> str:

@@ -11,10 +11,9 @@ import anyio.to_thread
 from retaind.db import Connection, Database
 from retaind.errors import UsageError
 from retaind.failpoint import reach
-from retaind.hosts import HOSTS
 from retaind.memory.local import LocalMemory
 from retaind.paths import Paths
-from retaind.runtime import copies, cursors, forget, tombstones
+from retaind.runtime import copies, forget, tombstones
 from retaind.runtime.capture import Capture
 from retaind.runtime.catalog import resolve
 from retaind.runtime.controls import ForgetRequest, RebuildRequest
@@ -77,7 +76,7 @@ class Upkeep:
             only = [await self.database.read(lambda c: resolve(c, name).id)]
         if not self.retainers.has(self.retention.memory):
             raise UsageError("the local memory is switched off", fix="memory.local.enabled = true")
-        stale = await self.database.read(self.stale)
+        stale = await self.database.read(self.retention.stale)
         preview, run = self.rebuilder.preview, self.rebuilder.run
         done: Rebuilt = await self.loop.between_steps(
             (lambda _: preview(only)) if request.dry_run else partial(run, only)
@@ -90,7 +89,7 @@ class Upkeep:
         state = await self.memory.state()
         extractor = {} if self.extraction is None else {"extractor": self.extraction.state()}
         return extractor | {
-            "stale": await self.database.read(self.stale),
+            "stale": await self.database.read(self.retention.stale),
             "documents": state.documents,
             "chunks": state.chunks,
             "chunks_pending": state.chunks_pending,
@@ -108,13 +107,6 @@ class Upkeep:
     async def resume(self) -> None:
         """Finish what an earlier process has left half done: erasing traces, and a rebuild."""
         await self.loop.between_steps(self._resume)
-
-    def stale(self, connection: Connection) -> int:
-        """Return how many sessions were retained under another policy, or by another parser."""
-        parsers = {name: host.parser_version for name, host in HOSTS.items()}
-        return len(
-            cursors.stale(connection, self.retention.memory, self.retention.policy_hash, parsers)
-        )
 
     async def _resume(self, stopped: Callable[[], bool]) -> None:
         if await self.database.read(forget.is_unscrubbed):

@@ -50,11 +50,6 @@ class Marker:
             marked[rowid // 2] = unspaced(text)
         return marked
 
-    def matching(self, match: str) -> frozenset[int]:
-        """Return the places of the texts in which the expression finds something."""
-        rows = self._connection.execute("SELECT rowid FROM seen WHERE seen MATCH ?", (match,))
-        return frozenset(row[0] // 2 for row in rows.fetchall())
-
 
 def snippet(marked: str, marks: tuple[str, str], width: int = _WIDTH) -> str:
     """Cut a marked text down to one line around its first mark."""
