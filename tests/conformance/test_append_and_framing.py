@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.kept import found_in, streams_in
+from harness.kept import found_in, kept_in, numbers_in, streams_in
 from harness.process import Home, wait_until
-from harness.rig import Rig, line, lines
+from harness.rig import Rig, append, line, lines
 
 MB = 1 << 20
 SOAK = bool(os.environ.get("RETAIND_SOAK"))
@@ -20,11 +20,6 @@ def _rig(tmp_path: Path) -> Iterator[Rig]:
     rig = Rig(tmp_path, retaining=True)
     yield rig
     rig.stop()
-
-
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab", buffering=0) as file:
-        file.write(data)
 
 
 def _peak_bytes(home: Home) -> int:
@@ -39,21 +34,13 @@ def _bytes_read(home: Home) -> int:
     return int(counts.split("rchar:")[1].split()[0])
 
 
-def _found(home: Home) -> list[int]:
-    return sorted(found_in(home.state / "retaind.db").elements())
-
-
-def _kept(home: Home) -> dict[str, bytes]:
-    return {stream.name: stream.data for stream in streams_in(home.state / "retaind.db")}
-
-
 def test_T01_lines_appended_while_running(home: Home) -> None:
     path = home.project / "a.jsonl"
     home.start()
     path.write_bytes(lines(1, 5))
-    wait_until(lambda: _found(home) == [1, 2, 3, 4, 5], "the first lines are retained")
-    _append(path, lines(6, 10))
-    wait_until(lambda: len(_found(home)) == 10, "the others are, too")
+    wait_until(lambda: numbers_in(home.state) == [1, 2, 3, 4, 5], "the first lines are retained")
+    append(path, lines(6, 10))
+    wait_until(lambda: len(numbers_in(home.state)) == 10, "the others are, too")
 
     (kept,) = streams_in(home.state / "retaind.db")
     assert kept.data == lines(1, 10)
@@ -76,11 +63,11 @@ def test_T02_a_file_grows_during_its_first_read(home: Home) -> None:
         number += 1
         for path in (big, small[number % 20]):
             data = line(number) if path is big else line(number + 1_000_000)
-            _append(path, data)
+            append(path, data)
             written[path] += data
     home.flush()
 
-    assert _kept(home) == {path.name: data for path, data in written.items()}
+    assert kept_in(home.state) == {path.name: data for path, data in written.items()}
     for stream in streams_in(home.state / "retaind.db"):
         assert list(stream.said) == sorted(set(stream.said))
     assert set(found_in(home.state / "retaind.db").values()) == {1}
@@ -92,12 +79,12 @@ def test_T03_a_line_comes_first_without_its_newline(rig: Rig) -> None:
     rig.flush()
     assert rig.found() == []
 
-    _append(path, line(1)[40:-1])
+    append(path, line(1)[40:-1])
     rig.settle()
     rig.retain_due()
     assert rig.found() == []
 
-    _append(path, b"\n" + line(2))
+    append(path, b"\n" + line(2))
     rig.flush()
     assert rig.found() == [1, 2]
 
@@ -108,7 +95,7 @@ def test_T03_a_whole_record_without_its_newline_is_retained_early_and_once(rig: 
     rig.flush()
     assert rig.found() == [1, 2]
 
-    _append(path, b"\n" + line(3))
+    append(path, b"\n" + line(3))
     rig.flush()
     assert rig.found() == [1, 2, 3]
 
@@ -119,12 +106,12 @@ def test_T04_an_unfinished_line_across_a_kill(home: Home) -> None:
     path.write_bytes(lines(1, 2) + line(3)[:40])
     home.flush()
     home.kill()
-    _append(path, line(3)[40:])
+    append(path, line(3)[40:])
     home.start()
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 3)}
-    assert _found(home) == [1, 2, 3]
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 3)}
+    assert numbers_in(home.state) == [1, 2, 3]
 
 
 def test_T05_a_last_line_that_is_never_finished_is_kept_counted_and_not_retained(
@@ -140,8 +127,8 @@ def test_T05_a_last_line_that_is_never_finished_is_kept_counted_and_not_retained
     home.flush()
     row = home.sessions()["a.jsonl"]
 
-    assert _kept(home) == {"a.jsonl": data}
-    assert _found(home) == [1, 2]
+    assert kept_in(home.state) == {"a.jsonl": data}
+    assert numbers_in(home.state) == [1, 2]
     assert row["unfinished_bytes"] == len(line(3)) - 60
     assert row["memories"]["local"]["retained_bytes"] == len(lines(1, 2))
     assert home.cli("verify", "--deep").returncode == 0
@@ -158,7 +145,7 @@ def test_T06_a_character_cut_by_a_block_and_by_two_writes(rig: Rig, before_the_e
     cut = data.index("\U0001f600".encode()) + 2
     path.write_bytes(data[:cut])
     rig.flush()
-    _append(path, data[cut:])
+    append(path, data[cut:])
     rig.flush()
 
     assert rig.streams()["a.jsonl"].data == data
@@ -193,8 +180,8 @@ def test_T08_a_line_of_20_mb_between_short_ones(home: Home) -> None:
     path.write_bytes(data)
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": data}
-    assert _found(home) == [1, 2, 3]
+    assert kept_in(home.state) == {"a.jsonl": data}
+    assert numbers_in(home.state) == [1, 2, 3]
     assert _peak_bytes(home) - before < 5 * 20 * MB
 
 
@@ -215,7 +202,7 @@ def test_T09_a_line_over_32_mb_is_kept_counted_and_passed_over(home: Home) -> No
 
     assert row["captured_bytes"] == path.stat().st_size
     assert row["memories"]["local"]["dropped"] == {"too_large": 1}
-    assert _found(home) == [1, 3]
+    assert numbers_in(home.state) == [1, 3]
     assert _peak_bytes(home) - before < 160 * MB
     assert home.cli("verify", "--deep").returncode == 0
 
@@ -227,20 +214,20 @@ def test_T10_an_endless_line_is_read_once_and_never_searched_from_its_start(home
     home.flush()
     before, peak = _bytes_read(home), _peak_bytes(home)
     for at in range(0, size, 4 * MB):
-        _append(path, b"e" * (4 * MB))
+        append(path, b"e" * (4 * MB))
         wait_until(
             lambda at=at: home.status()["captured_bytes"] == at + 4 * MB,  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
             "it is captured",
         )
     unfinished = home.sessions()["a.jsonl"]["unfinished_bytes"]
     read = _bytes_read(home) - before
-    _append(path, b"\n" + line(1))
+    append(path, b"\n" + line(1))
     home.flush()
 
     assert unfinished == size
     assert read < 3 * size
     assert _peak_bytes(home) - peak < 200 * MB
-    assert _found(home) == [1]
+    assert numbers_in(home.state) == [1]
 
 
 def test_T11_a_hole_of_nuls_is_kept_and_counted(rig: Rig) -> None:
@@ -248,7 +235,7 @@ def test_T11_a_hole_of_nuls_is_kept_and_counted(rig: Rig) -> None:
     path.write_bytes(lines(1, 3))
     rig.flush()
     os.truncate(path, len(lines(1, 3)) + MB)
-    _append(path, line(4))
+    append(path, line(4))
     rig.flush()
 
     assert rig.streams()["a.jsonl"].data == lines(1, 3) + b"\0" * MB + line(4)
@@ -263,18 +250,18 @@ def test_T12_a_file_grows_past_2_and_4_gib(home: Home, boundary: int) -> None:
     path = home.project / "a.jsonl"
     path.write_bytes(line(1))
     os.truncate(path, boundary - 300)
-    _append(path, b"\n")
+    append(path, b"\n")
     home.start()
     home.ask("POST", "/v1/flush", {"timeout_s": 600})
-    _append(path, line(2))
+    append(path, line(2))
     home.ask("POST", "/v1/flush", {"timeout_s": 600})
     home.kill()
     home.start()
-    _append(path, lines(3, 5))
+    append(path, lines(3, 5))
     home.ask("POST", "/v1/flush", {"timeout_s": 600})
 
     assert home.sessions()["a.jsonl"]["captured_bytes"] == path.stat().st_size
-    assert _found(home) == [1, 2, 3, 4, 5]
+    assert numbers_in(home.state) == [1, 2, 3, 4, 5]
 
 
 def test_T13_a_record_broken_by_a_crash_of_its_writer(rig: Rig) -> None:

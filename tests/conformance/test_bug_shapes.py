@@ -9,34 +9,20 @@ import shutil
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.kept import found_in, streams_in
+from harness.kept import kept_in, numbers_in, streams_in
 from harness.process import Home, wait_until
-from harness.rig import line, lines
+from harness.rig import append, line, lines
 
 MB = 1 << 20
-
-
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab", buffering=0) as file:
-        file.write(data)
 
 
 def _record(number: int, **fields: Any) -> bytes:
     """Return a record with these fields added or replaced."""
     return json.dumps(json.loads(line(number)) | fields, separators=(",", ":")).encode() + b"\n"
-
-
-def _kept(home: Home) -> dict[str, bytes]:
-    return {stream.name: stream.data for stream in streams_in(home.state / "retaind.db")}
-
-
-def _found(home: Home) -> list[int]:
-    return sorted(found_in(home.state / "retaind.db").elements())
 
 
 def _bytes_read(home: Home) -> int:
@@ -50,12 +36,12 @@ def test_lines_written_just_before_an_unlink_are_kept(home: Home) -> None:
     home.start()
     home.flush()
     for number in range(2, 22):
-        _append(path, line(number))
+        append(path, line(number))
     path.unlink()
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(1, 21)}, "all is read all the same")
+    wait_until(lambda: kept_in(home.state) == {"a.jsonl": lines(1, 21)}, "all is read all the same")
     home.flush()
 
-    assert _found(home) == list(range(1, 22))
+    assert numbers_in(home.state) == list(range(1, 22))
 
 
 def test_lines_written_just_before_an_unlink_after_a_start_are_kept(home: Home) -> None:
@@ -66,9 +52,9 @@ def test_lines_written_just_before_an_unlink_after_a_start_are_kept(home: Home) 
     home.kill()
     home.start()
     home.flush()
-    _append(path, lines(2, 21))
+    append(path, lines(2, 21))
     path.unlink()
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(1, 21)}, "all is read all the same")
+    wait_until(lambda: kept_in(home.state) == {"a.jsonl": lines(1, 21)}, "all is read all the same")
 
 
 def test_a_session_written_in_one_burst_and_never_again_is_retained(home: Home) -> None:
@@ -77,7 +63,9 @@ def test_a_session_written_in_one_burst_and_never_again_is_retained(home: Home) 
     folder = home.project.parent / "-home-dev-new"
     folder.mkdir()
     (folder / "a.jsonl").write_bytes(lines(1, 30))
-    wait_until(lambda: _found(home) == list(range(1, 31)), "it is retained without another write")
+    wait_until(
+        lambda: numbers_in(home.state) == list(range(1, 31)), "it is retained without another write"
+    )
 
 
 def test_a_busy_session_is_retained_within_the_bound_and_at_the_stop(home: Home) -> None:
@@ -89,14 +77,14 @@ def test_a_busy_session_is_retained_within_the_bound_and_at_the_stop(home: Home)
     def busy() -> bool:
         nonlocal number
         number += 1
-        _append(path, line(number))
-        return bool(_found(home))
+        append(path, line(number))
+        return bool(numbers_in(home.state))
 
     wait_until(busy, "something is retained while it goes on")
-    _append(path, line(number + 1))
+    append(path, line(number + 1))
     home.stop()
 
-    assert _found(home) == list(range(1, number + 2))
+    assert numbers_in(home.state) == list(range(1, number + 2))
 
 
 def test_records_glued_together_and_stubs_are_taken_apart(home: Home) -> None:
@@ -106,8 +94,8 @@ def test_records_glued_together_and_stubs_are_taken_apart(home: Home) -> None:
     home.flush()
     dropped = home.sessions()["a.jsonl"]["memories"]["local"]["dropped"]
 
-    assert _kept(home) == {"a.jsonl": glued}
-    assert _found(home) == [1, 2, 4, 5]
+    assert kept_in(home.state) == {"a.jsonl": glued}
+    assert numbers_in(home.state) == [1, 2, 4, 5]
     assert dropped["truncated"] == 1
     assert dropped["unknown"] == 2
 
@@ -129,7 +117,7 @@ def test_a_long_line_of_a_sidechain_stays_one(home: Home) -> None:
     home.start()
     home.flush()
 
-    assert _found(home) == [1]
+    assert numbers_in(home.state) == [1]
     assert home.sessions()["a.jsonl"]["memories"]["local"]["dropped"] == {"sidechain": 1}
 
 
@@ -140,13 +128,13 @@ def test_one_session_id_in_two_projects_is_two_sessions(home: Home) -> None:
     (other / "s.jsonl").write_bytes(lines(11, 14))
     home.start()
     home.flush()
-    _append(other / "s.jsonl", line(15))
+    append(other / "s.jsonl", line(15))
     home.flush()
 
     kept = sorted(s.data for s in streams_in(home.state / "retaind.db"))
     assert kept == sorted([lines(1, 4), lines(11, 15)])
     assert home.cli("restore", "s").returncode == 5
-    assert _found(home) == [1, 2, 3, 4, 11, 12, 13, 14, 15]
+    assert numbers_in(home.state) == [1, 2, 3, 4, 11, 12, 13, 14, 15]
 
 
 def test_a_forked_session_brings_its_own_lines_only(home: Home) -> None:
@@ -155,11 +143,11 @@ def test_a_forked_session_brings_its_own_lines_only(home: Home) -> None:
     home.start()
     home.flush()
     shutil.copy(parent, fork)
-    _append(fork, _record(11, sessionId="b") + _record(12, sessionId="b"))
+    append(fork, _record(11, sessionId="b") + _record(12, sessionId="b"))
     home.flush()
     rows = home.sessions()
 
-    assert _found(home) == list(range(1, 13))
+    assert numbers_in(home.state) == list(range(1, 13))
     assert rows["b.jsonl"]["memories"]["local"]["retained"] == 2
     assert rows["b.jsonl"]["memories"]["local"]["dropped"] == {"duplicate": 10}
     assert rows["b.jsonl"]["parent_id"] == rows["a.jsonl"]["id"]
@@ -169,10 +157,10 @@ def test_many_flushes_of_a_growing_session_deliver_each_line_once(home: Home) ->
     path = home.project / "a.jsonl"
     home.start()
     for number in range(1, 41):
-        _append(path, line(number))
+        append(path, line(number))
         home.flush()
 
-    assert _found(home) == list(range(1, 41))
+    assert numbers_in(home.state) == list(range(1, 41))
     (kept,) = streams_in(home.state / "retaind.db")
     assert kept.said == tuple(range(1, 41))
 
@@ -189,7 +177,7 @@ def test_a_sub_agent_that_nothing_refers_to_is_found_and_linked(home: Home) -> N
     home.flush()
     rows = home.sessions()
 
-    assert _found(home) == [1, 2, 3, 11, 12]
+    assert numbers_in(home.state) == [1, 2, 3, 11, 12]
     assert rows["agent-x.jsonl"]["kind"] == "subagent"
     assert rows["agent-x.jsonl"]["owner_session"] == "s1"
     assert home.restored("agent-x") == (folder / "agent-x.jsonl").read_bytes()
@@ -204,7 +192,7 @@ def test_heartbeats_in_a_large_session_cost_what_they_bring(home: Home) -> None:
     home.flush()
     before = _bytes_read(home)
     for number in range(30):
-        _append(path, b'{"type":"progress","data":{"n":%d}}\n' % number)
+        append(path, b'{"type":"progress","data":{"n":%d}}\n' % number)
         wait_until(
             lambda: home.sessions()["a.jsonl"]["captured_bytes"] == path.stat().st_size, "read"
         )
@@ -269,7 +257,7 @@ def test_sessions_whose_files_were_cleaned_up_stay_and_say_so(home: Home) -> Non
         lambda: {row["state"] for row in home.sessions().values()} == {"source_gone"}, "it is said"
     )
 
-    assert len(_found(home)) == 25
+    assert len(numbers_in(home.state)) == 25
     assert home.restored("s3") == lines(30, 34)
     verified = home.json("verify", "--deep")
     assert verified["ok"]
@@ -286,8 +274,8 @@ def test_a_session_that_is_reset_by_a_rename_leaves_both(home: Home) -> None:
     home.flush()
 
     assert {s.session_id for s in streams_in(home.state / "retaind.db")} == {"s"}
-    assert sorted(_kept(home).values()) == sorted([lines(1, 4), lines(11, 12)])
-    assert _found(home) == [1, 2, 3, 4, 11, 12]
+    assert sorted(kept_in(home.state).values()) == sorted([lines(1, 4), lines(11, 12)])
+    assert numbers_in(home.state) == [1, 2, 3, 4, 11, 12]
 
 
 def test_backups_and_copies_of_editors_are_left_alone(home: Home) -> None:
@@ -304,8 +292,8 @@ def test_backups_and_copies_of_editors_are_left_alone(home: Home) -> None:
     home.start()
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 3)}
-    assert _found(home) == [1, 2, 3]
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 3)}
+    assert numbers_in(home.state) == [1, 2, 3]
 
 
 def test_a_session_without_messages_is_kept_and_accounted_for(home: Home) -> None:
@@ -327,7 +315,7 @@ def test_state_below_a_watched_folder_does_not_feed_on_itself(home: Home) -> Non
     (home.project / "a.jsonl").write_bytes(lines(1, 3))
     home.start()
     for number in range(4, 20):
-        _append(home.project / "a.jsonl", line(number))
+        append(home.project / "a.jsonl", line(number))
         home.flush()
     before = home.status()["watch"]["scans"]
     captured = home.status()["captured_bytes"]
@@ -386,4 +374,4 @@ def test_a_transcript_that_its_host_compressed_is_not_lost(home: Home, name: str
     wait_until(lambda: home.sessions()["a.jsonl"]["state"] == "source_gone", "it is said")
 
     assert home.restored("a") == lines(1, 3)
-    assert _found(home) == [1, 2, 3]
+    assert numbers_in(home.state) == [1, 2, 3]

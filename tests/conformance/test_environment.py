@@ -10,22 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.kept import found_in, streams_in
+from harness.kept import found_in, kept_in, numbers_in
 from harness.process import Home, wait_until
-from harness.rig import Rig, line, lines
-
-
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
-
-
-def _kept(home: Home) -> dict[str, bytes]:
-    return {stream.name: stream.data for stream in streams_in(home.state / "retaind.db")}
-
-
-def _found(home: Home) -> list[int]:
-    return sorted(found_in(home.state / "retaind.db").elements())
+from harness.rig import Rig, append, line, lines
 
 
 def test_T45_a_daemon_that_slept_goes_on_where_it_was(home: Home) -> None:
@@ -38,14 +25,14 @@ def test_T45_a_daemon_that_slept_goes_on_where_it_was(home: Home) -> None:
     home.process.send_signal(signal.SIGSTOP)
     wait_until(lambda: _state(home) == "T", "it has stopped")
     for number, path in enumerate(paths):
-        _append(path, lines(100 * (number + 1), 100 * (number + 1) + 50))
+        append(path, lines(100 * (number + 1), 100 * (number + 1) + 50))
     paths[0].rename(home.project / "moved.jsonl")
     paths[1].unlink()
     paths[2].write_bytes(lines(1001, 1003))
     home.process.send_signal(signal.SIGCONT)
     home.flush()
 
-    kept = _kept(home)
+    kept = kept_in(home.state)
     assert kept["moved.jsonl"] == line(0) + lines(100, 150)
     assert kept["s1.jsonl"] == line(1) + lines(200, 250)
     assert kept["s2.jsonl"] == lines(1001, 1003)
@@ -66,17 +53,17 @@ def test_a_clock_that_jumps_moves_no_offset(home: Home, jump_s: int) -> None:
     home.start()
     home.flush()
     now = path.stat().st_mtime
-    _append(path, lines(4, 5))
+    append(path, lines(4, 5))
     os.utime(path, (now + jump_s, now + jump_s))
     home.flush()
     path.rename(home.project / "b.jsonl")
     os.utime(home.project / "b.jsonl", (0, 0))
-    _append(home.project / "b.jsonl", line(6))
+    append(home.project / "b.jsonl", line(6))
     os.utime(home.project / "b.jsonl", (now + jump_s, now + jump_s))
     home.flush()
 
-    assert _kept(home) == {"b.jsonl": lines(1, 6)}
-    assert _found(home) == [1, 2, 3, 4, 5, 6]
+    assert kept_in(home.state) == {"b.jsonl": lines(1, 6)}
+    assert numbers_in(home.state) == [1, 2, 3, 4, 5, 6]
     assert home.cli("sessions").returncode == 0
     assert home.cli("verify", "--deep").returncode == 0
 
@@ -91,14 +78,14 @@ def test_T47_writes_that_fail_for_a_while_leave_no_trace(home: Home) -> None:
     before = resource.prlimit(home.process.pid, resource.RLIMIT_FSIZE, (limit, -1))
     big = b"".join(os.urandom(500).hex().encode() + b"\n" for _ in range(500))
     (home.project / "b.jsonl").write_bytes(big)
-    _append(home.project / "a.jsonl", lines(4, 5))
+    append(home.project / "a.jsonl", lines(4, 5))
     wait_until(lambda: home.status()["last_error"], "it is said")
     resource.prlimit(home.process.pid, resource.RLIMIT_FSIZE, before)
-    wait_until(lambda: len(_kept(home)) == 2, "it goes on by itself")
+    wait_until(lambda: len(kept_in(home.state)) == 2, "it goes on by itself")
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 5), "b.jsonl": big}
-    assert _found(home) == [1, 2, 3, 4, 5]
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 5), "b.jsonl": big}
+    assert numbers_in(home.state) == [1, 2, 3, 4, 5]
     home.kill()
     home.start()
     home.flush()
@@ -113,7 +100,7 @@ def test_T51_an_older_copy_of_the_state_is_caught_up_with(home: Home) -> None:
     home.stop()
     shutil.copytree(home.state, home.folder / "copy")
     home.start()
-    _append(path, lines(6, 100))
+    append(path, lines(6, 100))
     (home.project / "b.jsonl").write_bytes(lines(201, 210))
     home.flush()
     home.stop()
@@ -122,8 +109,8 @@ def test_T51_an_older_copy_of_the_state_is_caught_up_with(home: Home) -> None:
     home.start()
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 100), "b.jsonl": lines(201, 210)}
-    assert _found(home) == [*range(1, 101), *range(201, 211)]
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 100), "b.jsonl": lines(201, 210)}
+    assert numbers_in(home.state) == [*range(1, 101), *range(201, 211)]
 
 
 @pytest.fixture(name="cut")
@@ -131,7 +118,7 @@ def _cut(tmp_path: Path) -> Iterator[Rig]:
     """A rig that was killed with a write-ahead log of many commits."""
     rig = Rig(tmp_path / "before", retaining=True)
     for number in range(12):
-        _append(rig.project / f"s{number % 3}.jsonl", lines(number * 10, number * 10 + 9))
+        append(rig.project / f"s{number % 3}.jsonl", lines(number * 10, number * 10 + 9))
         rig.flush()
     (rig.project / "s0.jsonl").write_bytes(lines(900, 905))
     rig.flush()

@@ -10,17 +10,12 @@ import pytest
 
 from harness.kept import found_in, streams_in
 from harness.process import Home
-from harness.rig import Rig, line, lines
+from harness.rig import Rig, append, line, lines
 
 SOAK = bool(os.environ.get("RETAIND_SOAK"))
 RESTARTS = 1000 if SOAK else 30
 FILES = 500 if SOAK else 100
 VANISHING = 10_000 if SOAK else 300
-
-
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
 
 
 @pytest.mark.timeout(1800)
@@ -33,7 +28,7 @@ def test_T69_many_restarts_leave_the_state_small_and_the_start_quick(home: Home)
     took = []
     for number in range(RESTARTS):
         home.signal(15 if number % 2 else 9)
-        _append(paths[number % FILES], line(10_000 + number))
+        append(paths[number % FILES], line(10_000 + number))
         begun = time.monotonic()
         home.start()
         took.append(time.monotonic() - begun)
@@ -86,7 +81,7 @@ def test_T02_T31_streams_of_one_name_in_many_folders_stay_apart(tmp_path: Path) 
         (folder / "s.jsonl").write_bytes(lines(number * 100, number * 100 + 5))
     rig.flush()
     for number in range(30):
-        _append(rig.project.parent / f"-p{number}" / "s.jsonl", line(number * 100 + 6))
+        append(rig.project.parent / f"-p{number}" / "s.jsonl", line(number * 100 + 6))
     rig.flush()
     kept = [stream.data for stream in streams_in(rig.database.path)]
     rig.stop()

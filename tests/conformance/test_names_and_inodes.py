@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.kept import Stream, found_in, streams_in
+from harness.kept import Stream, found_in, kept_in, numbers_in, streams_in
 from harness.process import Home, wait_until
-from harness.rig import Rig, line, lines
+from harness.rig import Rig, append, line, lines
 
 MB = 1 << 20
 
@@ -23,21 +23,8 @@ def _rig(tmp_path: Path) -> Iterator[Rig]:
     rig.stop()
 
 
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
-
-
 def _data(streams: dict[str, Stream]) -> dict[str, list[bytes]]:
     return {name: [g.data for g in stream.generations] for name, stream in streams.items()}
-
-
-def _kept(home: Home) -> dict[str, bytes]:
-    return {stream.name: stream.data for stream in streams_in(home.state / "retaind.db")}
-
-
-def _found(home: Home) -> list[int]:
-    return sorted(found_in(home.state / "retaind.db").elements())
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["T22 running", "T23 stopped"])
@@ -49,7 +36,7 @@ def test_T22_T23_renamed_inside_the_tree(rig: Rig, *, stopped: bool) -> None:
     if stopped:
         rig.stop()
     a.rename(b)
-    _append(b, lines(6, 8))
+    append(b, lines(6, 8))
     if stopped:
         rig.start()
     rig.flush()
@@ -63,7 +50,7 @@ def test_T24_moved_out_of_the_tree_with_unread_lines(rig: Rig) -> None:
     path = rig.project / "a.jsonl"
     path.write_bytes(line(1))
     rig.flush()
-    _append(path, lines(2, 10))
+    append(path, lines(2, 10))
     path.rename(rig.folder / "elsewhere.jsonl")
     rig.flush()
     rig.flush()
@@ -168,7 +155,7 @@ def test_T28_a_symbolic_link_to_a_watched_file(rig: Rig) -> None:
     rig.flush()
     (rig.project / "b.jsonl").symlink_to(a)
     rig.flush()
-    _append(a, lines(6, 7))
+    append(a, lines(6, 7))
     rig.hint(rig.project / "b.jsonl")
     rig.flush()
 
@@ -224,12 +211,14 @@ def test_folders_laid_out_by_a_link_farm_are_read_once(home: Home, *, whole: boo
     path.write_bytes(lines(1, 4))
     home.start()
     home.flush()
-    _append(path, lines(5, 6))
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(1, 6)}, "the watcher sees through the link")
+    append(path, lines(5, 6))
+    wait_until(
+        lambda: kept_in(home.state) == {"a.jsonl": lines(1, 6)}, "the watcher sees through the link"
+    )
     home.flush()
 
     assert len(home.ask("GET", "/v1/sessions")) == 1
-    assert _found(home) == [1, 2, 3, 4, 5, 6]
+    assert numbers_in(home.state) == [1, 2, 3, 4, 5, 6]
 
 
 def test_one_folder_linked_from_two_roots_is_read_once(home: Home) -> None:
@@ -244,12 +233,12 @@ def test_one_folder_linked_from_two_roots_is_read_once(home: Home) -> None:
     home.start()
     home.flush()
     for number in range(5, 9):
-        _append(path, line(number))
+        append(path, line(number))
         home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 8)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 8)}
     assert len(home.ask("GET", "/v1/sessions")) == 1
-    assert _found(home) == list(range(1, 9))
+    assert numbers_in(home.state) == list(range(1, 9))
 
 
 def test_T31_files_that_look_alike(rig: Rig) -> None:
@@ -259,7 +248,7 @@ def test_T31_files_that_look_alike(rig: Rig) -> None:
         (rig.project / f"{name}.jsonl").write_bytes(data)
     rig.flush()
     for number, name in enumerate(start, 201):
-        _append(rig.project / f"{name}.jsonl", line(number))
+        append(rig.project / f"{name}.jsonl", line(number))
     rig.flush()
 
     assert _data(rig.streams()) == {
@@ -276,15 +265,15 @@ def test_T32_deleted_while_it_is_being_read(home: Home) -> None:
     home.flush()
     padding = b',"toolUseResult":"' + b"x" * 4000 + b'"}\n'
     data = line(1) + b"".join(line(n)[:-2] + padding for n in range(2, 12_000))
-    _append(path, data[len(line(1)) :])
+    append(path, data[len(line(1)) :])
     path.unlink()
     wait_until(lambda: home.sessions()["a.jsonl"]["captured_bytes"] == len(data), "all is read")
     wait_until(lambda: not _holds_deleted(home), "the descriptor is given back", 10.0)
     home.flush()
 
     assert len(data) > 48 * MB
-    assert _kept(home) == {"a.jsonl": data}
-    assert len(_found(home)) == 11_999
+    assert kept_in(home.state) == {"a.jsonl": data}
+    assert len(numbers_in(home.state)) == 11_999
     assert home.sessions()["a.jsonl"]["state"] == "source_gone"
 
 
@@ -305,10 +294,10 @@ def test_T33_a_folder_removed_and_made_again(home: Home) -> None:
     wait_until(lambda: home.sessions()["a.jsonl"]["state"] == "source_gone", "it is gone")
     home.project.mkdir()
     path.write_bytes(lines(11, 14))
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(11, 14)}, "the new file is read")
+    wait_until(lambda: kept_in(home.state) == {"a.jsonl": lines(11, 14)}, "the new file is read")
     home.flush()
 
-    assert _found(home) == [1, 2, 3, 11, 12, 13, 14]
+    assert numbers_in(home.state) == [1, 2, 3, 11, 12, 13, 14]
 
 
 def test_T33_the_whole_root_removed_and_made_again(home: Home) -> None:
@@ -321,9 +310,11 @@ def test_T33_the_whole_root_removed_and_made_again(home: Home) -> None:
     home.flush()
     home.project.mkdir(parents=True)
     path.write_bytes(lines(11, 14))
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(11, 14)}, "the new file is read")
-    _append(path, line(15))
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(11, 15)}, "and what is appended to it")
+    wait_until(lambda: kept_in(home.state) == {"a.jsonl": lines(11, 14)}, "the new file is read")
+    append(path, line(15))
+    wait_until(
+        lambda: kept_in(home.state) == {"a.jsonl": lines(11, 15)}, "and what is appended to it"
+    )
 
 
 def test_T34_many_new_folders_at_once(home: Home) -> None:

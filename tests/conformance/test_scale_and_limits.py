@@ -5,32 +5,18 @@ import os
 import resource
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-from harness.kept import found_in, streams_in
+from harness.kept import kept_in, numbers_in, streams_in
 from harness.obstacles import hanging
 from harness.process import Home, wait_until
-from harness.rig import line, lines
+from harness.rig import append, line, lines
 from harness.zygote import NO_NAMESPACE
 
 SOAK = bool(os.environ.get("RETAIND_SOAK"))
 FILES = 10_000 if SOAK else 1500
 STOP_S = 5.0
-
-
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
-
-
-def _kept(home: Home) -> dict[str, bytes]:
-    return {stream.name: stream.data for stream in streams_in(home.state / "retaind.db")}
-
-
-def _found(home: Home) -> list[int]:
-    return sorted(found_in(home.state / "retaind.db").elements())
 
 
 def _descriptors(home: Home) -> int:
@@ -62,7 +48,7 @@ def test_T37_many_files_at_start(home: Home) -> None:
     assert answer["complete"]
     assert most < 64
     assert again < first / 2
-    assert _found(home) == list(range(FILES * 10))
+    assert numbers_in(home.state) == list(range(FILES * 10))
 
 
 @pytest.mark.parametrize(
@@ -79,13 +65,13 @@ def test_T38_T40_without_inotify_scanning_takes_over(home: Home, limits: dict[st
     if _has_ended(home) and home.wait_for_exit() == NO_NAMESPACE:
         pytest.skip("no user namespace can be made here")
     for number, folder in enumerate(folders):
-        _append(folder / f"s{number}.jsonl", line(100 + number))
-    wait_until(lambda: len(_found(home)) == 16, "all is retained without the watcher")
+        append(folder / f"s{number}.jsonl", line(100 + number))
+    wait_until(lambda: len(numbers_in(home.state)) == 16, "all is retained without the watcher")
     watch = home.status()["watch"]
 
     assert watch["state"] == "scanning"
     assert watch["trouble"]
-    assert _found(home) == [*range(8), *range(100, 108)]
+    assert numbers_in(home.state) == [*range(8), *range(100, 108)]
     home.stop()
 
 
@@ -101,12 +87,12 @@ def test_T39_few_descriptors(home: Home, most: int) -> None:
     home.start(limits={resource.RLIMIT_NOFILE: most})
     home.flush()
     for number in range(200):
-        _append(home.project / f"s{number}.jsonl", line(1000 + number))
+        append(home.project / f"s{number}.jsonl", line(1000 + number))
     scans = home.status()["watch"]["scans"]
     wait_until(lambda: home.status()["watch"]["scans"] > scans + 2, "it has scanned again")
     home.flush()
 
-    assert _found(home) == [*range(200), *range(1000, 1200)]
+    assert numbers_in(home.state) == [*range(200), *range(1000, 1200)]
     assert {s.source_state for s in streams_in(home.state / "retaind.db")} == {"present"}
     assert home.status()["state"] == "running"
 
@@ -117,15 +103,17 @@ def test_T41_without_events_the_results_are_the_same_only_later(home: Home) -> N
     home.start()
     home.flush()
     path.write_bytes(lines(1, 5))
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(1, 5)}, "a new file is read")
+    wait_until(lambda: kept_in(home.state) == {"a.jsonl": lines(1, 5)}, "a new file is read")
     path.rename(home.project / "b.jsonl")
-    _append(home.project / "b.jsonl", lines(6, 7))
-    wait_until(lambda: _kept(home) == {"b.jsonl": lines(1, 7)}, "a renamed one goes on")
+    append(home.project / "b.jsonl", lines(6, 7))
+    wait_until(lambda: kept_in(home.state) == {"b.jsonl": lines(1, 7)}, "a renamed one goes on")
     (home.project / "b.jsonl").write_bytes(lines(11, 12))
-    wait_until(lambda: _kept(home) == {"b.jsonl": lines(11, 12)}, "a rewritten one begins anew")
+    wait_until(
+        lambda: kept_in(home.state) == {"b.jsonl": lines(11, 12)}, "a rewritten one begins anew"
+    )
     home.flush()
 
-    assert _found(home) == [*range(1, 8), 11, 12]
+    assert numbers_in(home.state) == [*range(1, 8), 11, 12]
 
 
 @pytest.mark.parametrize("at_open", [False, True], ids=["read", "open"])
@@ -141,7 +129,7 @@ def test_T42_a_file_that_hangs_holds_up_nobody_else_and_no_stop(
         file.write(lines(6, 7))
         wait_until(lambda: home.status()["oddities"].get("hung"), "it hangs")
         for number in range(16, 20):
-            _append(good, line(number))
+            append(good, line(number))
             begun = time.monotonic()
             wait_until(lambda n=number: _found_in_vault(home, n), "the other is read")  # type: ignore[misc]  # mypy cannot infer lambdas with defaults
             assert time.monotonic() - begun < STOP_S
@@ -149,12 +137,12 @@ def test_T42_a_file_that_hangs_holds_up_nobody_else_and_no_stop(
         begun = time.monotonic()
         assert home.stop() == 0
         assert time.monotonic() - begun < STOP_S
-        assert _found(home) == [*range(1, 6), *range(11, 20)]
+        assert numbers_in(home.state) == [*range(1, 6), *range(11, 20)]
     home.start()
     home.flush()
 
-    assert _kept(home) == {"hung.jsonl": lines(1, 7), "good.jsonl": lines(11, 19)}
-    assert _found(home) == [*range(1, 8), *range(11, 20)]
+    assert kept_in(home.state) == {"hung.jsonl": lines(1, 7), "good.jsonl": lines(11, 19)}
+    assert numbers_in(home.state) == [*range(1, 8), *range(11, 20)]
 
 
 def test_T42_a_file_that_comes_back_is_read_on(home: Home) -> None:
@@ -166,7 +154,7 @@ def test_T42_a_file_that_comes_back_is_read_on(home: Home) -> None:
         file.write(lines(6, 7))
         wait_until(lambda: home.status()["oddities"].get("hung"), "it hangs")
     home.flush()
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(1, 7)}, "it is read on")
+    wait_until(lambda: kept_in(home.state) == {"a.jsonl": lines(1, 7)}, "it is read on")
 
     assert home.stop() == 0
 
@@ -190,8 +178,8 @@ def test_T42_many_files_that_hang_do_not_hold_up_one_that_does_not(home: Home) -
     home.start()
     home.flush()
 
-    assert len(_kept(home)) == 17
+    assert len(kept_in(home.state)) == 17
 
 
 def _found_in_vault(home: Home, number: int) -> bool:
-    return line(number) in _kept(home).get("good.jsonl", b"")
+    return line(number) in kept_in(home.state).get("good.jsonl", b"")

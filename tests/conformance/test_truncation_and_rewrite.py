@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.kept import Generation
-from harness.rig import Rig, line, lines
+from harness.rig import Rig, append, line, lines
 from retaind.runtime.examine import ChangedWhileReadError, take
 from retaind.runtime.opened import Opened
 from retaind.vault.identity import NOTHING
@@ -26,11 +26,6 @@ def _path(rig: Rig) -> Path:
     return rig.project / "a.jsonl"
 
 
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
-
-
 def _generations(rig: Rig) -> list[bytes]:
     return [generation.data for generation in rig.streams()["a.jsonl"].generations]
 
@@ -40,7 +35,7 @@ def test_T14_cut_to_nothing_and_then_less_than_before(rig: Rig, path: Path) -> N
     rig.flush()
     os.truncate(path, 0)
     rig.flush()
-    _append(path, lines(7, 8))
+    append(path, lines(7, 8))
     rig.flush()
 
     assert _generations(rig) == [lines(1, 6), lines(7, 8)]
@@ -92,7 +87,7 @@ def test_T18_a_change_in_the_middle_cannot_be_seen_and_repeats_nothing(
     with path.open("r+b") as file:
         file.seek(len(data) // 2)
         file.write(b"#" * 40)
-    _append(path, line(1501))
+    append(path, line(1501))
     rig.flush()
 
     assert _generations(rig) == [data + line(1501)]
@@ -105,7 +100,7 @@ def test_T19_cut_to_exactly_what_is_captured(rig: Rig, path: Path) -> None:
     path.write_bytes(lines(1, 10))
     os.truncate(path, len(lines(1, 6)))
     rig.flush()
-    _append(path, lines(11, 12))
+    append(path, lines(11, 12))
     rig.flush()
 
     assert _generations(rig) == [lines(1, 6) + lines(11, 12)]
@@ -144,7 +139,7 @@ def test_a_tail_cut_off_and_grown_anew_past_the_old_size_is_kept_twice(
     path.write_bytes(lines(1, 10))
     rig.flush()
     os.truncate(path, len(lines(1, 5)))
-    _append(path, lines(101, 110))
+    append(path, lines(101, 110))
     rig.flush()
 
     assert _generations(rig) == [lines(1, 10), lines(1, 5) + lines(101, 110)]

@@ -11,13 +11,8 @@ from pathlib import Path
 
 from harness.kept import found_in, streams_in
 from harness.process import Home, wait_until
-from harness.rig import Rig, line, lines
+from harness.rig import Rig, append, line, lines
 from retaind.core.policy import Exclusion
-
-
-def _append(path: Path, data: bytes) -> None:
-    with path.open("ab", buffering=0) as file:
-        file.write(data)
 
 
 @contextmanager
@@ -76,7 +71,7 @@ def test_rules_that_change_during_a_round_put_no_offset_back(tmp_path: Path) -> 
 
     for number in range(60):
         for at, path in enumerate(paths):
-            _append(path, line(number * 10 + at))
+            append(path, line(number * 10 + at))
         rig.run(both(number))
     rig.flush()
     kept = {name: stream.data for name, stream in rig.streams().items()}
@@ -92,7 +87,7 @@ def test_a_stream_excluded_during_a_round_stays_excluded(tmp_path: Path) -> None
     path = rig.project / "a.jsonl"
     path.write_bytes(lines(1, 3))
     rig.settle()
-    _append(path, lines(4, 20_000))
+    append(path, lines(4, 20_000))
 
     async def exclude() -> None:
         while rig.engine.import_progress() is None:  # noqa: ASYNC110 - a listing's end is no event
@@ -104,7 +99,7 @@ def test_a_stream_excluded_during_a_round_stays_excluded(tmp_path: Path) -> None
 
     rig.run(both())
     kept = rig.streams()["a.jsonl"].data
-    _append(path, lines(20_001, 20_009))
+    append(path, lines(20_001, 20_009))
     rig.settle()
     rig.restart()
     rig.settle()
@@ -128,7 +123,7 @@ def test_an_error_that_nobody_foresaw_ends_nothing_and_is_said(home: Home) -> No
     other.close()
     home.start()
     (home.project / "b.jsonl").write_bytes(lines(11, 13))
-    _append(path, line(4))
+    append(path, line(4))
     wait_until(lambda: home.status()["last_error"], "it is said")
     assert home.status()["state"] == "degraded"
 
@@ -152,7 +147,7 @@ def test_a_tree_that_is_moved_about_while_it_is_read_keeps_every_line_once(home:
         here, there = folders[turn % 3], folders[(turn + 1) % 3]
         for name in "abcd":
             number += 1
-            _append(here / f"{name}.jsonl", line(number))
+            append(here / f"{name}.jsonl", line(number))
         if turn % 3 == 2:
             home.flush()
         here.rename(there)
@@ -169,7 +164,7 @@ def test_what_is_copied_out_and_in_again_goes_on(home: Home) -> None:
     home.start()
     home.flush()
     shutil.copytree(home.claude, home.folder / "backup")
-    _append(home.project / "a.jsonl", lines(21, 22))
+    append(home.project / "a.jsonl", lines(21, 22))
     home.flush()
     shutil.rmtree(home.claude)
     os.rename(home.folder / "backup", home.claude)

@@ -13,16 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.kept import found_in, streams_in
+from harness.kept import found_in, kept_in
 from harness.process import Home, wait_until
 from harness.rig import lines
 
 STARTS = 3
 """A service manager starts a daemon again that has ended; it must not take more than this."""
-
-
-def _kept(home: Home) -> dict[str, bytes]:
-    return {stream.name: stream.data for stream in streams_in(home.state / "retaind.db")}
 
 
 def _zeroed_header(state: Path) -> None:
@@ -83,7 +79,7 @@ def test_a_damaged_database_is_set_aside_and_made_again_from_the_sources(
         file.write(lines(9001, 9002))
     home.flush()
 
-    assert _kept(home) == {**files, "a.jsonl": files["a.jsonl"] + lines(9001, 9002)}
+    assert kept_in(home.state) == {**files, "a.jsonl": files["a.jsonl"] + lines(9001, 9002)}
     assert set(found_in(home.state / "retaind.db").values()) == {1}
     assert len(found_in(home.state / "retaind.db")) == 3 * 401 + 2
     kept = list((home.state / "quarantine").glob("*/retaind.db"))
@@ -104,7 +100,7 @@ def test_damage_met_while_running_is_set_aside_at_the_next_start(home: Home) -> 
         file.write(lines(2001, 2002))
     _start_until_it_works(home)
 
-    assert _kept(home) == {"a.jsonl": lines(1, 2002)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 2002)}
     assert home.cli("verify", "--deep").returncode == 0
 
 
@@ -125,7 +121,7 @@ def test_damage_that_only_work_meets_is_set_aside_at_the_next_start(home: Home, 
         file.write(lines(21, 22))
     _start_until_it_works(home)
 
-    assert _kept(home) == {"a.jsonl": lines(1, 22)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 22)}
     assert sorted(found_in(home.state / "retaind.db").elements()) == list(range(1, 23))
     assert list((home.state / "quarantine").glob("*/retaind.db"))
 
@@ -166,7 +162,7 @@ def test_a_database_whose_making_was_cut_short_is_made(home: Home, tmp_path: Pat
     home.start()
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 4)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 4)}
     assert not (home.state / "quarantine").exists()
 
 
@@ -229,10 +225,10 @@ def test_T48_a_database_that_somebody_holds_is_waited_for(home: Home) -> None:
         (home.project / "b.jsonl").write_bytes(lines(5, 8))
         other.execute("ROLLBACK")
     other.close()
-    wait_until(lambda: len(_kept(home)) == 2, "both files are kept")
+    wait_until(lambda: len(kept_in(home.state)) == 2, "both files are kept")
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 4), "b.jsonl": lines(5, 8)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 4), "b.jsonl": lines(5, 8)}
     assert home.status()["state"] == "running"
 
 
@@ -278,7 +274,7 @@ def test_T46_a_full_disk_stops_the_offsets_and_nothing_else(home: Home) -> None:
 
         (home.state / "filler").unlink()
         home.flush()
-        assert _kept(home) == {"a.jsonl": lines(1, 12), "b.jsonl": big}
+        assert kept_in(home.state) == {"a.jsonl": lines(1, 12), "b.jsonl": big}
         assert home.status()["state"] == "running"
         assert sorted(found_in(home.state / "retaind.db").elements()) == list(range(1, 13))
         assert home.stop() == 0
@@ -306,7 +302,7 @@ def test_T46_a_stop_and_a_start_on_a_full_disk_lose_nothing(home: Home) -> None:
         home.start()
         home.flush()
 
-        assert _kept(home) == {"a.jsonl": lines(1, 9), "b.jsonl": big}
+        assert kept_in(home.state) == {"a.jsonl": lines(1, 9), "b.jsonl": big}
         assert home.cli("verify", "--deep").returncode == 0
         home.stop()
 

@@ -12,13 +12,9 @@ from typing import Any
 
 import pytest
 
-from harness.kept import found_in, streams_in
+from harness.kept import found_in, kept_in
 from harness.process import Home, wait_until
 from harness.rig import lines
-
-
-def _kept(home: Home) -> dict[str, bytes]:
-    return {stream.name: stream.data for stream in streams_in(home.state / "retaind.db")}
 
 
 def _roots(status: Any) -> dict[str, str]:
@@ -53,7 +49,7 @@ def test_a_missing_root_is_said_and_taken_up_when_it_appears(home: Home) -> None
 
     home.project.mkdir(parents=True)
     (home.project / "a.jsonl").write_bytes(lines(1, 4))
-    wait_until(lambda: _kept(home) == {"a.jsonl": lines(1, 4)}, "the new root is read")
+    wait_until(lambda: kept_in(home.state) == {"a.jsonl": lines(1, 4)}, "the new root is read")
     assert _roots(home.status()) == {str(home.claude): "ok"}
 
 
@@ -75,7 +71,7 @@ def test_a_root_without_permission_is_not_taken_for_a_missing_one(home: Home) ->
     with (home.project / "a.jsonl").open("ab") as file:
         file.write(lines(5, 6))
     home.flush()
-    assert _kept(home) == {"a.jsonl": lines(1, 6)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 6)}
     assert home.status()["state"] == "running"
 
 
@@ -87,7 +83,7 @@ def test_a_daemon_may_start_before_it_may_look(home: Home) -> None:
         assert _roots(home.status()) == {str(home.claude): "permission"}
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 4)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 4)}
 
 
 def test_T44_what_is_in_a_closed_folder_is_neither_gone_nor_read_again(home: Home) -> None:
@@ -106,12 +102,12 @@ def test_T44_what_is_in_a_closed_folder_is_neither_gone_nor_read_again(home: Hom
 
         assert home.status()["oddities"]["permission"] > 0
         assert home.sessions()["a.jsonl"]["state"] != "source_gone"
-        assert _kept(home)["b.jsonl"] == lines(11, 16)
+        assert kept_in(home.state)["b.jsonl"] == lines(11, 16)
     with (home.project / "a.jsonl").open("ab") as file:
         file.write(lines(5, 6))
     home.flush()
 
-    assert _kept(home)["a.jsonl"] == lines(1, 6)
+    assert kept_in(home.state)["a.jsonl"] == lines(1, 6)
     assert home.sessions()["a.jsonl"]["generation"] == 1
 
 
@@ -128,7 +124,7 @@ def test_T43_a_file_closed_and_opened_again_goes_on(home: Home) -> None:
         assert home.status()["oddities"]["unreadable"] == 1
     home.flush()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 8)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 8)}
     assert home.sessions()["a.jsonl"]["generation"] == 1
     assert sorted(found_in(home.state / "retaind.db").elements()) == list(range(1, 9))
 
@@ -154,7 +150,7 @@ def test_files_that_are_no_transcripts_are_kept_and_stop_nothing(home: Home) -> 
     home.start()
     home.flush()
 
-    kept = _kept(home)
+    kept = kept_in(home.state)
     assert kept == {f"{name}.jsonl": data for name, data in NO_TRANSCRIPTS.items()} | {
         "a.jsonl": lines(1, 4)
     }
@@ -178,7 +174,7 @@ def test_T36_things_that_are_no_files_are_counted_and_opened_by_nobody(home: Hom
     home.flush()
     listener.close()
 
-    assert _kept(home) == {"a.jsonl": lines(1, 4)}
+    assert kept_in(home.state) == {"a.jsonl": lines(1, 4)}
     assert home.status()["oddities"]["not_a_file"] == odd
 
 

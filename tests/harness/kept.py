@@ -52,6 +52,16 @@ def numbers(data: bytes | str) -> list[int]:
     return [int(number) for number in _NUMBERED.findall(text)]
 
 
+def kept_in(state: Path) -> dict[str, bytes]:
+    """Return the newest bytes of each file in the vault of a state folder, by the file's name."""
+    return {stream.name: stream.data for stream in streams_in(state / "retaind.db")}
+
+
+def numbers_in(state: Path) -> list[int]:
+    """Return the numbers of the records that a search finds, each as often as it is found."""
+    return sorted(found_in(state / "retaind.db").elements())
+
+
 def streams_in(database: Path) -> list[Stream]:
     """Return every stream, oldest first."""
     connection = open_readonly(database)

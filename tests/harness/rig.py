@@ -207,6 +207,12 @@ def _quiet(*_args: object, **_facts: object) -> None:
     """Stand where logging stands."""
 
 
+def append(path: Path, data: bytes) -> None:
+    """Append to a file in one write, as agents do."""
+    with path.open("ab", buffering=0) as file:
+        file.write(data)
+
+
 def line(number: int, text: str = "said") -> bytes:
     """Return one small record of Claude Code's kind, with its newline."""
     uuid = f"00000000-0000-4000-8000-{number:012d}"
