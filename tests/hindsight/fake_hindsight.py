@@ -180,12 +180,7 @@ class FakeHindsight:
             one.status = "failed" if self.failing(one) else "completed"
             if one.status == "completed":
                 self._store(one)
-        return Reply(
-            body={
-                "operation_id": one.id, "status": one.status, "error_message": None,
-                "result_metadata": {"items_count": 1, "unit_ids_count": 3},
-            }
-        )  # fmt: skip
+        return Reply(body={"operation_id": one.id, "status": one.status})
 
     def _store(self, one: Operation) -> None:
         key = (one.bank, one.item["document_id"])

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from harness.process import wait_until
 from hindsight.fake_hindsight import FakeHindsight
 from retaind.memory.hindsight import Client, Operation, OperationTaken, Payload, Refused, Token
 
@@ -51,11 +52,14 @@ def item(name: str, text: str, **more: str) -> bytes:
 
 
 def completed(ask: Ask[Operation], bank: str, operation: str) -> Operation:
-    for _ in range(400):
-        found = ask(lambda client: client.operation(bank, operation))
-        if not found.is_active:
-            return found
-    raise AssertionError("the operation does not end")
+    found: list[Operation] = []
+
+    def is_ended() -> bool:
+        found.append(ask(lambda client: client.operation(bank, operation)))
+        return not found[-1].is_active
+
+    wait_until(is_ended, "the operation ends")
+    return found[-1]
 
 
 def test_a_retained_document_is_listed_with_its_range(ask: Ask[object], bank: str) -> None:
@@ -68,7 +72,6 @@ def test_a_retained_document_is_listed_with_its_range(ask: Ask[object], bank: st
 
     assert accepted == operation
     assert ended.status == "completed"
-    assert ended.units
     assert windows == [(name, 0, 10, raw_hash)]
 
 

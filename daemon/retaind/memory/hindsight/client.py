@@ -33,8 +33,6 @@ class Operation(NamedTuple):
     """What the server says of an operation: pending, processing, completed, failed, cancelled, not_found."""
 
     status: str
-    units: int | None
-    error: str
 
     @property
     def is_active(self) -> bool:
@@ -86,15 +84,15 @@ class Client:
         return accepted
 
     async def operation(self, bank: str, operation: str) -> Operation:
-        """Return how an operation is; one that the server does not know is `not_found`."""
+        """Return how an operation is; one that the server does not know is `not_found`.
+
+        Only the status counts: what came of the work may not be in the answer that first says `completed`.
+        """
         try:
             found = await self._ask("GET", f"{_at(bank)}/operations/{operation}")
         except BankMissing:
-            return Operation("not_found", None, "")
-        results = found.get("result_metadata") or {}
-        units = results.get("unit_ids_count")
-        error = str(found.get("error_message") or "")
-        return Operation(str(found.get("status")), units if isinstance(units, int) else None, error)
+            return Operation("not_found")
+        return Operation(str(found.get("status")))
 
     async def retry(self, bank: str, operation: str) -> None:
         """Have the server run a failed operation again."""
