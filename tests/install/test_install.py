@@ -320,16 +320,16 @@ def test_an_extra_is_added_by_the_copy_alone_and_stays_at_the_next_installation(
     installed: Home,
 ) -> None:
     python = installed.share / "current/bin/python"
-    asked = [str(python), "-I", "-c", "import mcp"]
+    asked = [str(python), "-I", "-c", "import toktok"]
     assert installed.install().returncode == 0  # whatever another test has left there
     assert subprocess.run(asked, capture_output=True, check=False).returncode != 0
 
-    done = installed.run(installed.share / "install.sh", "--extra", "mcp")
+    done = installed.run(installed.share / "install.sh", "--extra", "cl100k")
     assert done.returncode == 0, done.stderr
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
-    again = installed.install("--extra", "mcp")
-    assert "retaind has what it needs for: mcp\n" in again.stdout
+    again = installed.install("--extra", "cl100k")
+    assert "retaind has what it needs for: cl100k\n" in again.stdout
     assert "nothing else changed" in again.stdout
 
     shutil.rmtree((installed.share / "current").resolve() / "lib")

@@ -32,7 +32,7 @@ async def note_absent(
         await database.write(lambda connection: _mark(connection, gone))
         for tracked in gone:
             capture.index.replace(tracked, tracked.row._replace(source_state="gone"))
-            capture.held.release(tracked.row.stream_id)
+            capture.held.release(tracked.stream_id)
     return first
 
 
@@ -43,7 +43,7 @@ def _missed(capture: Capture, run: ScanRun) -> tuple[bool, list[Tracked]]:
         if run.is_alive(tracked) or tracked.row.source_state == "gone":
             continue
         tracked.unseen += 1
-        displaced = capture.index.at_path(tracked.row.path) is not tracked
+        displaced = capture.index.at_path(tracked.path) is not tracked
         if tracked.unseen < _UNSEEN_IS_GONE and not displaced:
             first = True
         else:
@@ -56,10 +56,10 @@ def _without_file(index: Index, missed: Sequence[Tracked]) -> list[Tracked]:
     return [
         tracked
         for tracked in missed
-        if index.at_path(tracked.row.path) is not tracked or is_there(tracked.row.path) is False
+        if index.at_path(tracked.path) is not tracked or is_there(tracked.path) is False
     ]
 
 
 def _mark(connection: Connection, gone: Sequence[Tracked]) -> None:
     for tracked in gone:
-        streams.mark_source(connection, tracked.row.stream_id, "gone")
+        streams.mark_source(connection, tracked.stream_id, "gone")

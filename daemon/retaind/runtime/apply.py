@@ -112,7 +112,7 @@ def _new_stream(one: Filled) -> NewStream:
         cwd=one.admitted.cwd,
         project=one.admitted.project,
         mode=one.admitted.mode,
-        parent_id=parent.row.stream_id if parent else None,
+        parent_id=parent.stream_id if parent else None,
         parent_offset=parent.row.evidence.captured if parent else None,
     )
 

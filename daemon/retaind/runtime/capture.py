@@ -64,11 +64,8 @@ class Capture:
 
     async def load(self) -> None:
         """Take in what the database knows; under today's rules some streams may now be off."""
-        rows = await self._database.read(streams.load_open)
-        self.index, self.captured_bytes = Index(), 0
-        for row in rows:
-            self.index.add(row)
-            self.captured_bytes += row.evidence.captured
+        self.index = await self._database.read(lambda c: Index(streams.load_open(c)))
+        self.captured_bytes = sum(tracked.row.evidence.captured for tracked in self.index)
         await self.apply_rules(self.admission.exclusion)
 
     async def apply_rules(self, exclusion: Exclusion) -> None:
@@ -106,7 +103,7 @@ class Capture:
             result = Round()
             jobs = [t for sid in self.held.stream_ids() if (t := self.index.stream(sid))]
             worked = await self.patience.work_off(
-                [(t.row.path, t) for t in jobs if not self.patience.is_stuck(t.row.path)],
+                [(t.path, t) for t in jobs if not self.patience.is_stuck(t.path)],
                 lambda tracked: (tracked, has_news(self.held, tracked)),
                 _let_go,
             )
@@ -120,7 +117,7 @@ class Capture:
     async def _drain(self, tracked: Tracked, result: Round) -> bool:
         """Read and commit a part of what a held descriptor has; says whether there is more."""
         worked = await self.patience.work_off(
-            [(tracked.row.path, tracked)], lambda one: drain(self.held, one), _let_go
+            [(tracked.path, tracked)], lambda one: drain(self.held, one), _let_go
         )
         taken = worked.results[0] if worked.results else None
         if taken is None or not taken.raw:
@@ -136,15 +133,15 @@ class Capture:
             present = [t for t in self.index if t.row.source_state == "present"]
             present = [t for t in present if t.row.mode == "full" and t.row.evidence.captured]
             present.sort(key=lambda t: t.row.sighting.mtime_ns)
-            missing = [t for t in present[-self.held.room :] if not self.held.get(t.row.stream_id)]
+            missing = [t for t in present[-self.held.room :] if not self.held.get(t.stream_id)]
             worked = await self.patience.work_off(
-                [(t.row.path, t) for t in missing if not self.patience.is_stuck(t.row.path)],
+                [(t.path, t) for t in missing if not self.patience.is_stuck(t.path)],
                 lambda tracked: (tracked, open_again(tracked)),
                 lambda found: found[1].close() if found[1] else None,
             )
             for tracked, opened in worked.results:
                 if opened is not None:
-                    self.held.keep(tracked.row.stream_id, opened)
+                    self.held.keep(tracked.stream_id, opened)
 
     async def _examined(self, spots: Sequence[Spot], result: Round) -> list[Examined]:
         worked = await self.patience.work_off(
@@ -185,7 +182,7 @@ class Capture:
             self.counters["short_of_descriptors"] += 1
             self.held.close()
         if tracked is not None and failed.why != "ENOENT":
-            result.claimed.add(tracked.row.stream_id)
+            result.claimed.add(tracked.stream_id)
         self.unreadable.judge(failed.path, failed.why)
 
     def _fill(self, order: Order) -> Filled | Unread:

@@ -52,7 +52,7 @@ def decide(file: Examined, index: Index, scan: Completed | None) -> Decision:
     """
     own = file.own
     if own is not None and own.continuity is Continuity.SAME:
-        is_second_name = own.tracked.row.path != file.path and not file.renamed
+        is_second_name = own.tracked.path != file.path and not file.renamed
         return Decision(Act.ALIAS if is_second_name else Act.CONTINUE, own.tracked)
     here = index.at_path(file.path)
     if own is not None and own.tracked is here:
@@ -76,7 +76,7 @@ def _decide_after_scan(
 ) -> Decision:
     orphans = [t for t in continued if not scan.is_alive(t) and _is_adoptable(t, path)]
     if orphans:
-        best = max(orphans, key=lambda t: (t.row.path == path, t.row.evidence.captured))
+        best = max(orphans, key=lambda t: (t.path == path, t.row.evidence.captured))
         return Decision(Act.ADOPT, best)
     if here is not None and not scan.is_alive(here):
         if here.row.evidence.captured == 0:
@@ -88,5 +88,5 @@ def _decide_after_scan(
 
 
 def _is_adoptable(tracked: Tracked, path: bytes) -> bool:
-    same_name = tracked.row.path.rpartition(b"/")[2] == path.rpartition(b"/")[2]
+    same_name = tracked.path.rpartition(b"/")[2] == path.rpartition(b"/")[2]
     return same_name or tracked.row.evidence.captured >= PREFIX_BYTES

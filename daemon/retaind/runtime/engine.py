@@ -22,8 +22,8 @@ from retaind.runtime.capture import BATCH, Capture
 from retaind.runtime.merging import Merger
 from retaind.runtime.retaining import Retaining
 from retaind.runtime.rounds import Round
-from retaind.runtime.scan import Root, Scan, look_around, real_paths
-from retaind.runtime.scanning import ScanRun
+from retaind.runtime.scan import Root, Scan, real_paths
+from retaind.runtime.scanning import ScanRun, look_around
 from retaind.runtime.schedule import Schedule
 
 _RETRY_S: Final = 2.0
@@ -225,7 +225,7 @@ class Engine:
             raise
         for spot in spots:
             if stuck(spot.path) and (tracked := self.capture.index.at_path(spot.path)):
-                result.claimed.add(tracked.row.stream_id)
+                result.claimed.add(tracked.stream_id)
         self._absorb(result)
         missing = [failed.path for failed in result.failed if failed.why == "ENOENT"]
         if missing:
@@ -247,9 +247,10 @@ class Engine:
         started = time.monotonic()
         self._waiting = False
         self._schedule.begin()
-        self._real_roots, seen = await anyio.to_thread.run_sync(look_around, self._roots())
-        self.last_scan = seen
-        self._run = ScanRun.begin(seen, self.capture.index)
+        self._real_roots, run = await anyio.to_thread.run_sync(
+            look_around, self._roots(), self.capture.index
+        )
+        self._run, self.last_scan = run, run.seen
         self._schedule.looked(started)
         self._absorb(await self.capture.drain_held())
 
@@ -281,7 +282,7 @@ class Engine:
             self._schedule.want()
         self._run = None
         self.capture.unreadable.drop_absent(run.seen)
-        run.seen.entries.clear()  # what `status` tells of a scan does without them
+        run.seen.forget_files()
         if not self.scans:
             await self.capture.hold_recent()
         self._schedule.end()

@@ -110,7 +110,7 @@ def _compare(path: bytes, opened: Opened, index: Index) -> Examined:
     if own is not None:
         matched = Matched(own, *prove(opened.read_at, sighting.size, own.row.evidence))
         if matched.continuity is Continuity.SAME:
-            renamed = own.row.path != path and not _names(own.row.path, sighting)
+            renamed = own.path != path and not _names(own.path, sighting)
             return Examined(path, opened, sighting, matched, renamed, ())
     else:
         matched = None
@@ -193,7 +193,7 @@ def drain(held: Held, tracked: Tracked) -> Taken | None:
 
     None when nothing is held, or it cannot be read, or it is no longer what was captured.
     """
-    opened = held.get(tracked.row.stream_id)
+    opened = held.get(tracked.stream_id)
     if opened is None:
         return None
     known = tracked.row.evidence
@@ -210,7 +210,7 @@ def drain(held: Held, tracked: Tracked) -> Taken | None:
 
 def has_news(held: Held, tracked: Tracked) -> bool:
     """Whether a held file has grown behind what is captured."""
-    opened = held.get(tracked.row.stream_id)
+    opened = held.get(tracked.stream_id)
     try:
         return opened is not None and opened.sight().size > tracked.row.evidence.captured
     except OSError:
@@ -220,7 +220,7 @@ def has_news(held: Held, tracked: Tracked) -> bool:
 def open_again(tracked: Tracked) -> Opened | None:
     """Open the file of a stream if it still is what was captured; if not, a scan will say what it is."""
     try:
-        opened = Opened(tracked.row.path)
+        opened = Opened(tracked.path)
     except OSError:
         return None
     try:

@@ -1,25 +1,85 @@
-"""The index of known streams in memory: by path, by locator, by first bytes, by file name."""
+"""The index of known streams in memory: by path, by locator, by first bytes, by file name.
+
+There may be tens of thousands of streams and hardly any of them changes, so each is packed: a row of
+values is a third of the size, and is made anew for whoever looks at it.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from retaind.vault.identity import Locator
-from retaind.vault.streams import OpenGeneration
+import msgspec
+
+from retaind.vault.identity import Evidence, Locator
+from retaind.vault.streams import Mode, OpenGeneration, Sighting, SourceState
 
 
-@dataclass(slots=True)
+class _Texts(NamedTuple):
+    """What many rows have in common; one value for all of them."""
+
+    host: str
+    kind: str
+    cwd: str | None
+    project: str | None
+    mode: Mode
+    source_state: SourceState
+
+
+class _Own(NamedTuple):
+    """What only one row has, as it is packed."""
+
+    public_id: str
+    generation_id: int
+    n: int
+    session_id: str
+    owner_session: str | None
+    sighting: Sighting
+    evidence: Evidence
+
+
+_PACKER: Final = msgspec.msgpack.Encoder()
+_UNPACKER: Final = msgspec.msgpack.Decoder(_Own)
+
+
 class Tracked:
-    """One stream with its open generation. `row` is replaced by a new value after each commit.
+    """One stream with its open generation. `Index.replace` gives it a new row after each commit.
 
     `grew` says that this process has seen it grow, so that a writer may be at work; `unseen` counts the
     clean scans that missed it; `small_blocks` the appends since the last merge.
     """
 
-    row: OpenGeneration
-    grew: bool = False
-    unseen: int = 0
-    small_blocks: int = 0
+    __slots__ = ("_own", "_texts", "grew", "path", "small_blocks", "stream_id", "unseen")
+
+    def __init__(self, row: OpenGeneration, texts: _Texts) -> None:
+        self.grew = False
+        self.unseen = 0
+        self.small_blocks = 0
+        self.stream_id = row.stream_id
+        self.path = row.path
+        self.hold(row, texts)
+
+    def hold(self, row: OpenGeneration, texts: _Texts) -> None:
+        """Take a new row; only the index does that, which keeps the ways to it right."""
+        if self.path != row.path:  # an equal one stays, it is the key of the index as well
+            self.path = row.path
+        self._texts = texts
+        self._own = _PACKER.encode(
+            _Own(
+                row.public_id, row.generation_id, row.n, row.session_id, row.owner_session,
+                row.sighting, row.evidence,
+            )
+        )  # fmt: skip
+
+    @property
+    def row(self) -> OpenGeneration:
+        """The stream as it was after the last commit. Made at each call: microseconds, so ask once."""
+        own = _UNPACKER.decode(self._own)
+        texts = self._texts
+        return OpenGeneration(
+            self.stream_id, own.public_id, own.generation_id, own.n, texts.host, texts.kind,
+            own.session_id, own.owner_session, self.path, texts.cwd, texts.project, texts.mode,
+            texts.source_state, own.sighting, own.evidence,
+        )  # fmt: skip
 
 
 class Index:
@@ -28,9 +88,9 @@ class Index:
     def __init__(self, rows: Iterable[OpenGeneration] = ()) -> None:
         self._by_stream: dict[int, Tracked] = {}
         self._by_path: dict[bytes, Tracked] = {}
-        self._by_locator: dict[Locator, Tracked] = {}
-        self._by_prefix: dict[bytes, tuple[Tracked, ...]] = {}
-        self._by_name: dict[bytes, tuple[Tracked, ...]] = {}
+        self._by_locator: dict[int, Tracked] = {}
+        self._alike: dict[int, Tracked | tuple[Tracked, ...]] = {}
+        self._texts: dict[_Texts, _Texts] = {}
         for row in rows:
             self.add(row)
 
@@ -50,19 +110,21 @@ class Index:
 
     def at_locator(self, where: Locator) -> Tracked | None:
         """Return the stream that was last seen in this file."""
-        return self._by_locator.get(where)
+        return self._by_locator.get(_number(where))
 
     def alike(self, prefix_hash: bytes | None, path: bytes) -> list[Tracked]:
         """Return the streams that a file of these first bytes, or of this name, could continue."""
-        found = list(self._by_prefix.get(prefix_hash, ())) if prefix_hash else []
-        found += [t for t in self._by_name.get(os.path.basename(path), ()) if t not in found]
-        return found
+        name = os.path.basename(path)
+        begin_alike = self._under(prefix_hash) if prefix_hash else ()
+        found = [t for t in begin_alike if t.row.evidence.prefix_hash == prefix_hash]
+        named = (t for t in self._under(name) if os.path.basename(t.path) == name)
+        return found + [t for t in named if t not in found]
 
     def add(self, row: OpenGeneration) -> Tracked:
         """Take in a new stream."""
-        tracked = Tracked(row)
+        tracked = Tracked(row, self._shared(row))
         self._by_stream[row.stream_id] = tracked
-        self._enter(tracked)
+        self._enter(tracked, row)
         return tracked
 
     def replace(self, tracked: Tracked, row: OpenGeneration) -> None:
@@ -70,45 +132,58 @@ class Index:
         before = tracked.row
         same_place = before.path == row.path and before.sighting.locator == row.sighting.locator
         if same_place and before.evidence.prefix_hash == row.evidence.prefix_hash:
-            tracked.row = row
+            tracked.hold(row, self._shared(row))
             return
-        self._leave(tracked)
-        tracked.row = row
-        self._enter(tracked)
+        self._leave(tracked, before)
+        tracked.hold(row, self._shared(row))
+        self._enter(tracked, row)
 
     def remove(self, stream_id: int) -> Tracked | None:
         """Know nothing of a stream any more; returns what was known."""
         tracked = self._by_stream.pop(stream_id, None)
         if tracked is not None:
-            self._leave(tracked)
+            self._leave(tracked, tracked.row)
         return tracked
 
-    def _enter(self, tracked: Tracked) -> None:
-        row = tracked.row
-        self._by_path[row.path] = tracked
-        self._by_locator[row.sighting.locator] = tracked
-        _put(self._by_name, os.path.basename(row.path), tracked)
-        if row.evidence.prefix_hash is not None:
-            _put(self._by_prefix, row.evidence.prefix_hash, tracked)
+    def _shared(self, row: OpenGeneration) -> _Texts:
+        texts = _Texts(row.host, row.kind, row.cwd, row.project, row.mode, row.source_state)
+        return self._texts.setdefault(texts, texts)
 
-    def _leave(self, tracked: Tracked) -> None:
-        row = tracked.row
+    def _enter(self, tracked: Tracked, row: OpenGeneration) -> None:
+        self._by_path[tracked.path] = tracked
+        self._by_locator[_number(row.sighting.locator)] = tracked
+        for clue in _clues(row):
+            self._alike[hash(clue)] = _joined((*self._under(clue), tracked))
+
+    def _leave(self, tracked: Tracked, row: OpenGeneration) -> None:
         if self._by_path.get(row.path) is tracked:
             del self._by_path[row.path]
-        if self._by_locator.get(row.sighting.locator) is tracked:
-            del self._by_locator[row.sighting.locator]
-        _discard(self._by_name, os.path.basename(row.path), tracked)
-        if row.evidence.prefix_hash is not None:
-            _discard(self._by_prefix, row.evidence.prefix_hash, tracked)
+        where = _number(row.sighting.locator)
+        if self._by_locator.get(where) is tracked:
+            del self._by_locator[where]
+        for clue in _clues(row):
+            rest = tuple(other for other in self._under(clue) if other is not tracked)
+            if rest:
+                self._alike[hash(clue)] = _joined(rest)
+            else:
+                self._alike.pop(hash(clue), None)
+
+    def _under(self, clue: bytes) -> tuple[Tracked, ...]:
+        """Return the streams of a clue, and those whose clue happens to have the same hash."""
+        found = self._alike.get(hash(clue), ())
+        return found if isinstance(found, tuple) else (found,)
 
 
-def _put(table: dict[bytes, tuple[Tracked, ...]], key: bytes, tracked: Tracked) -> None:
-    table[key] = (*table.get(key, ()), tracked)
+def _clues(row: OpenGeneration) -> set[bytes]:
+    """Return what a file may be known again by where it has another path and another locator."""
+    return {os.path.basename(row.path), row.evidence.prefix_hash or b""} - {b""}
 
 
-def _discard(table: dict[bytes, tuple[Tracked, ...]], key: bytes, tracked: Tracked) -> None:
-    rest = tuple(other for other in table.get(key, ()) if other is not tracked)
-    if rest:
-        table[key] = rest
-    else:
-        table.pop(key, None)
+def _joined(streams: tuple[Tracked, ...]) -> Tracked | tuple[Tracked, ...]:
+    """Return one stream as itself: a tuple around each would be the larger part."""
+    return streams if len(streams) > 1 else streams[0]
+
+
+def _number(where: Locator) -> int:
+    """Return a locator as one number, half the size of two in a tuple."""
+    return (where.device << 64) + where.inode

@@ -61,7 +61,7 @@ def unread(engine: Engine, only: frozenset[int] | None = None) -> Mapping[bytes,
     found |= {path: why for path, why in files.items() if not admission.excluded_path(path)}
     if only is None:
         return found
-    wanted = [t.row.path for one in only if (t := engine.capture.index.stream(one))]
+    wanted = [t.path for one in only if (t := engine.capture.index.stream(one))]
     return {
         path: why
         for path, why in found.items()

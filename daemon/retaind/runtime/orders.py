@@ -31,7 +31,7 @@ def sort_out(
     for file, decision in decided:
         spot = spots[file.path]
         if decision.tracked is not None:
-            out.claimed.add(decision.tracked.row.stream_id)
+            out.claimed.add(decision.tracked.stream_id)
         if decision.act is Act.WAIT:
             out.waiting.append(spot)
         order = None
@@ -42,7 +42,7 @@ def sort_out(
             continue
         met.add(file.sighting.locator)
         if order.decision.tracked is not None:
-            met.add(order.decision.tracked.row.stream_id)
+            met.add(order.decision.tracked.stream_id)
         out.orders.append(order)
     return out
 
@@ -55,9 +55,9 @@ def _order(spot: Spot, file: Examined, decision: Decision, met: set[object]) -> 
         if tracked is None or tracked.row.sighting == file.sighting:
             return None
         # News of the file came by another of its names; it is read under its own.
-        own = spot._replace(path=tracked.row.path)
+        own = spot._replace(path=tracked.path)
         return Order(own, file, Decision(Act.CONTINUE, tracked))
-    if tracked is not None and tracked.row.stream_id in met:
+    if tracked is not None and tracked.stream_id in met:
         parent = tracked if decision.act is Act.ADOPT else None
         decision = Decision(Act.CREATE, parent=parent)
     return Order(spot, file, decision)

@@ -8,11 +8,13 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from retaind.hosts.port import Host, Place
+from retaind.runtime.index import Tracked
 from retaind.vault.identity import Locator, locator
 
 _DEPTH: Final = 12
@@ -38,20 +40,44 @@ class Entry(NamedTuple):
     ctime_ns: int
 
 
+Settled = Callable[[Entry], Tracked | None]
+"""Returns the stream of a file that is as it was at the last look, with nothing left to capture."""
+
+
 @dataclass(slots=True)
 class Scan:
-    """What one scan saw. `unobservable` are path prefixes below which nothing can be said.
+    """What one scan saw: `entries`, and by their paths the streams of files that are `settled`.
+
+    `unobservable` are path prefixes below which nothing can be said.
 
     A root or a transcript folder that has vanished is among them: that is no proof that the files in it
     were deleted. `closed` are those of them that are there and cannot be read, and why.
     """
 
     entries: list[Entry] = field(default_factory=list)
+    settled: dict[bytes, int] = field(default_factory=dict)
     roots: dict[bytes, RootState] = field(default_factory=dict)
     unobservable: list[bytes] = field(default_factory=list)
     closed: dict[bytes, RootState] = field(default_factory=dict)
     oddities: Counter[str] = field(default_factory=Counter)
     directories: int = 0
+
+    def take(self, entry: Entry, settled: Settled) -> None:
+        """Take in a file. Of a settled one hardly anything is held: there may be tens of thousands."""
+        tracked = settled(entry)
+        if tracked is None:
+            self.entries.append(entry)
+        else:
+            self.settled[tracked.path] = tracked.stream_id
+
+    def paths(self) -> frozenset[bytes]:
+        """Return every path that was met."""
+        return frozenset((*self.settled, *(entry.path for entry in self.entries)))
+
+    def forget_files(self) -> None:
+        """Let go of the files: what `status` tells of a scan does without them."""
+        self.entries.clear()
+        self.settled.clear()
 
     def can_see(self, path: bytes) -> bool:
         """Whether the absence of `path` from this scan means that it is not there."""
@@ -68,31 +94,17 @@ class Scan:
         return state
 
 
-def scan(roots: Sequence[Root]) -> Scan:
+def _new(_: Entry) -> None:
+    """Say of every file that it is to be looked at."""
+
+
+def scan(roots: Sequence[Root], settled: Settled = _new) -> Scan:
     """List everything of interest below the roots. Never raises for what the file system does."""
     seen = Scan()
     real_roots = [os.path.realpath(root.path) for root in roots]
     for root, real in zip(roots, real_roots, strict=True):
-        _scan_root(root, real, real_roots, seen)
+        _Walk(root, real, real_roots, seen, settled).start()
     return seen
-
-
-def _scan_root(root: Root, real: bytes, real_roots: Sequence[bytes], seen: Scan) -> None:
-    try:
-        names = os.listdir(real)
-    except OSError as error:
-        seen.roots[root.path] = seen.note_blind(real, error)
-        return
-    seen.roots[root.path] = "ok"
-    for name in names:
-        if root.host.place(name) is not None:
-            _note_named(root, os.path.join(real, name), name, seen)
-    walk = _Walk(root, real, real_roots, seen)
-    for folder in root.host.folders:
-        if folder in names:
-            walk.folder(os.path.join(real, folder), folder, 0)
-        else:
-            seen.unobservable.append(os.path.join(real, folder))
 
 
 def _state_of(error: OSError) -> RootState:
@@ -103,42 +115,39 @@ def _state_of(error: OSError) -> RootState:
     return "unobservable"
 
 
-def _note_named(root: Root, path: bytes, relative: bytes, seen: Scan) -> None:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return
-    _note(root, path, relative, status, seen)
-
-
-def _note(root: Root, path: bytes, relative: bytes, status: os.stat_result, seen: Scan) -> None:
-    place = root.host.place(relative)
-    if place is None:
-        return
-    if not stat.S_ISREG(status.st_mode):
-        seen.oddities["not_a_file"] += 1
-        return
-    seen.entries.append(
-        Entry(
-            path,
-            root,
-            place,
-            locator(status.st_dev, status.st_ino),
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-        )
-    )
-
-
 class _Walk:
-    """The walk below one folder of a root."""
+    """The walk below one root."""
 
-    def __init__(self, root: Root, real: bytes, real_roots: Sequence[bytes], seen: Scan) -> None:
+    def __init__(
+        self, root: Root, real: bytes, real_roots: Sequence[bytes], seen: Scan, settled: Settled
+    ) -> None:
         self._root = root
         self._real = real
         self._real_roots = real_roots
         self._seen = seen
+        self._settled = settled
+
+    def start(self) -> None:
+        """List what the root itself has of interest, and its folders of transcripts."""
+        seen, root = self._seen, self._root
+        try:
+            names = os.listdir(self._real)
+        except OSError as error:
+            seen.roots[root.path] = seen.note_blind(self._real, error)
+            return
+        seen.roots[root.path] = "ok"
+        for name in names:
+            place = root.host.place(name)
+            if place is not None:
+                path = os.path.join(self._real, name)
+                with suppress(OSError):
+                    self._note(path, place, os.lstat(path))
+        for folder in root.host.folders:
+            path = os.path.join(self._real, folder)
+            if folder in names:
+                self.folder(path, folder, 0)
+            else:
+                seen.unobservable.append(path)
 
     def folder(self, path: bytes, relative: bytes, depth: int) -> None:
         """List one folder and everything below it."""
@@ -162,12 +171,21 @@ class _Walk:
                     self.folder(entry.path, relative, depth + 1)
                 else:
                     self._seen.oddities["too_deep"] += 1
-            elif self._root.host.place(relative) is not None:
-                status = entry.stat(follow_symlinks=False)
-                _note(self._root, entry.path, relative, status, self._seen)
+            elif (place := self._root.host.place(relative)) is not None:
+                self._note(entry.path, place, entry.stat(follow_symlinks=False))
         except OSError as error:
             if error.errno != errno.ENOENT:
                 self._seen.note_blind(entry.path, error)
+
+    def _note(self, path: bytes, place: Place, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            self._seen.oddities["not_a_file"] += 1
+            return
+        where = locator(status.st_dev, status.st_ino)
+        times = status.st_mtime_ns, status.st_ctime_ns
+        self._seen.take(
+            Entry(path, self._root, place, where, status.st_size, *times), self._settled
+        )
 
     def _link(self, entry: os.DirEntry[bytes], relative: bytes, depth: int) -> None:
         """Follow a linked project folder of the same name, as link farms make them; nothing else.
@@ -198,11 +216,6 @@ def watch_paths(root: Root) -> Iterator[bytes]:
     """Yield the folders of a root in which new bytes may appear, whether or not they exist yet."""
     for folder in root.host.folders:
         yield os.path.join(root.path, folder)
-
-
-def look_around(roots: Sequence[Root]) -> tuple[list[tuple[Root, bytes]], Scan]:
-    """Scan, and return with it the real path of each root as it is now."""
-    return [(root, os.path.realpath(root.path)) for root in roots], scan(roots)
 
 
 def real_paths(paths: Iterable[bytes]) -> tuple[list[bytes], bool]:

@@ -1,12 +1,14 @@
 """A scan whose findings are being worked off: what is queued, what was met, what waits for its end."""
 
+import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from retaind.runtime.apply import Spot
 from retaind.runtime.index import Index, Tracked
-from retaind.runtime.scan import Entry, Scan
+from retaind.runtime.scan import Entry, Root, Scan, scan
 from retaind.vault.identity import Locator
 
 
@@ -17,35 +19,20 @@ class ScanRun:
     seen: Scan
     queue: deque[Spot]
     total: int
-    total_bytes: int
-    claimed: set[int] = field(default_factory=set)
+    claimed: set[int]
     waiting: list[Spot] = field(default_factory=list)
     _met: dict[bytes, Locator] = field(default_factory=dict)
 
-    @classmethod
-    def begin(cls, seen: Scan, index: Index) -> "ScanRun":
-        """Queue what is new or changed; what is as it was counts as met."""
-        run = cls(seen, deque(), 0, 0)
-        for entry in seen.entries:
-            tracked = _settled(entry, index)
-            if tracked is None:
-                run.queue.append(Spot(entry.path, entry.root, entry.place))
-                run.total_bytes += entry.size
-            else:
-                run.claimed.add(tracked.row.stream_id)
-        run.total = len(run.queue)
-        return run
-
     def is_alive(self, tracked: Tracked) -> bool:
         """Whether this scan met the file of a stream, or could not have met it."""
-        return self.has_met(tracked) or not self.seen.can_see(tracked.row.path)
+        return self.has_met(tracked) or not self.seen.can_see(tracked.path)
 
     def has_met(self, tracked: Tracked) -> bool:
         """Whether this scan met the file of a stream."""
-        return tracked.row.stream_id in self.claimed
+        return tracked.stream_id in self.claimed
 
     def shows(self, path: bytes, where: Locator) -> bool:
-        """Whether this is the file that the scan met at the path."""
+        """Whether this is the file that the scan met at the path. Of a settled one nobody asks."""
         if not self._met:
             self._met = {entry.path: entry.locator for entry in self.seen.entries}
         return self._met.get(path) == where
@@ -59,10 +46,21 @@ class ScanRun:
         self.queue.extendleft(spots)
 
 
-def _settled(entry: Entry, index: Index) -> Tracked | None:
+def look_around(roots: Sequence[Root], index: Index) -> tuple[list[tuple[Root, bytes]], ScanRun]:
+    """Scan, and return with it the real path of each root as it is now.
+
+    What is new or changed is queued; what is settled counts as met.
+    """
+    real = [(root, os.path.realpath(root.path)) for root in roots]
+    seen = scan(roots, partial(_settled, index))
+    queue = deque(Spot(entry.path, entry.root, entry.place) for entry in seen.entries)
+    return real, ScanRun(seen, queue, len(queue), set(seen.settled.values()))
+
+
+def _settled(index: Index, entry: Entry) -> Tracked | None:
     """Return the stream of a file that is as it was at the last look, with nothing left to capture."""
     tracked = index.at_locator(entry.locator)
-    if tracked is None or tracked.row.path != entry.path:
+    if tracked is None or tracked.path != entry.path:
         return None
     row = tracked.row
     if row.sighting[2:] != (entry.size, entry.mtime_ns, entry.ctime_ns):

@@ -45,7 +45,7 @@ class Unreadable:
     def drop_absent(self, seen: Scan) -> None:
         """Forget the paths that a scan would have met, and has not."""
         if self._why:
-            met = {entry.path for entry in seen.entries}
+            met = seen.paths()
             for path in [p for p in self.paths() if p not in met and seen.can_see(p)]:
                 self.works(path)
 

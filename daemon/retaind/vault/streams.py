@@ -73,8 +73,8 @@ class OpenGeneration(NamedTuple):
     evidence: Evidence
 
 
-def load_open(connection: sqlite3.Connection) -> list[OpenGeneration]:
-    """Return every stream that lies in a file, with its open generation.
+def load_open(connection: sqlite3.Connection) -> Iterator[OpenGeneration]:
+    """Yield every stream that lies in a file, with its open generation.
 
     Where several were at one path, the one that is there now comes last.
     """
@@ -86,7 +86,7 @@ def load_open(connection: sqlite3.Connection) -> list[OpenGeneration]:
         " FROM stream s JOIN generation g ON g.stream_id = s.id WHERE g.closed IS NULL AND s.kind != 'manual'"
         " ORDER BY s.source_state = 'present', g.mtime_ns, s.id"
     )
-    return [_open_generation(row) for row in rows]
+    return map(_open_generation, rows)
 
 
 def _open_generation(row: tuple[Any, ...]) -> OpenGeneration:
