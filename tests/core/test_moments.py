@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retaind.core.moments import spans
+from retaind.core.moments import names_only_times, spans
 
 NOW = datetime(2026, 8, 29, 15, tzinfo=UTC).timestamp()
 
@@ -71,6 +71,45 @@ def test_what_names_no_time_is_none(question: str) -> None:
     assert days(question) == []
 
 
+def test_a_day_is_that_of_the_clock_on_the_wall() -> None:
+    night = datetime(2026, 8, 29, 23, tzinfo=UTC).timestamp()
+
+    [here] = spans("today", night, ahead_s=7200, margin_s=0)
+    [there] = spans("today", night, ahead_s=-3600, margin_s=0)
+
+    assert here.start == datetime(2026, 8, 29, 22, tzinfo=UTC).timestamp()
+    assert there.start == datetime(2026, 8, 29, 1, tzinfo=UTC).timestamp()
+    assert here.end - here.start == there.end - there.start == 86_400
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what did we do yesterday?",
+        "What happened on May 7, 2026",
+        "summarize the sessions of last week",
+        "where were we 2 days ago, what was left?",
+        "Please tell me what we worked on since 2026",
+    ],
+)
+def test_a_question_may_be_for_a_time_alone(question: str) -> None:
+    assert names_only_times(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what did we decide on retries yesterday?",
+        "yes, do it today please",
+        "today",
+        "why did the build fail last week",
+        "",
+    ],
+)
+def test_a_question_may_be_for_more_than_a_time(question: str) -> None:
+    assert not names_only_times(question)
+
+
 PARTS = st.sampled_from(
     [
         "0001",
@@ -95,3 +134,4 @@ PARTS = st.sampled_from(
 )
 def test_no_question_is_an_error(question: str, now: float) -> None:
     assert all(one.start < one.end for one in spans(question, now))
+    assert names_only_times(question) in {True, False}

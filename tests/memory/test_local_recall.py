@@ -1,14 +1,15 @@
 """Recall: what an agent is reminded of, and when it is better not reminded of anything."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memory.remembered import Local, local, note, paragraph, talk
+from memory.remembered import NOW, Local, local, note, paragraph, talk
 from retaind.core.recall import compose_query
-from retaind.memory.local import Limits
+from retaind.memory.local import Limits, recall
 from retaind.memory.port import Filters
 
 
@@ -141,6 +142,82 @@ def test_what_was_said_at_the_time_that_is_asked_for_comes_first(memory: Local) 
 
     found = memory.recall("which walrus rule did we have in April?").results
     assert [one.session_id for one in found] == ["spring", "now", "summer"]
+
+
+def days(memory: Local) -> None:
+    """Two days of work in two projects, and what a sub-agent did on the second."""
+    for hour, session, project in [
+        ("2026-08-27T10", "first", "shop"),
+        ("2026-08-28T10", "second", "shop"),
+        ("2026-08-28T12", "third", "lab"),
+    ]:
+        memory.take(
+            talk(
+                ("user", f"begin the {session} task"),
+                ("assistant", f"the {session} task is begun"),
+                ("user", f"end the {session} task"),
+                ("assistant", f"the {session} task is done"),
+                session=session,
+                project=project,
+                timestamp=f"{hour}:00:00Z",
+            )
+        )
+    memory.take(talk(("user", "dig"), session="agent", kind="subagent", timestamp="2026-08-28"))
+
+
+def test_a_question_for_a_time_alone_is_answered_by_what_was_said_then(memory: Local) -> None:
+    days(memory)
+
+    found = memory.recall("what did we do yesterday?").results
+
+    assert [one.session_id for one in found] == ["third", "second", "agent"]
+    assert found[1].text.split("\n") == [
+        "user: begin the second task",
+        "assistant: the second task is begun",
+        "user: end the second task",
+        "assistant: the second task is done",
+    ]
+    assert {one.session_id for one in memory.recall("recap 2026-08-27").results} == {"first"}
+    assert memory.recall("what did we do in May?").results == ()
+
+
+def test_of_a_time_the_end_is_told_first_where_room_is_little(memory: Local) -> None:
+    days(memory)
+
+    block = memory.recall("what did we do yesterday?", max_tokens=130).block
+
+    assert "the third task is done" in block
+    assert "the second task is done" in block
+    assert "begun" not in block
+
+
+def test_what_is_asked_for_of_a_time_keeps_to_project_and_filters(memory: Local) -> None:
+    days(memory)
+    asked = "what did we do yesterday?"
+
+    found = recall(memory.reader, asked, now=NOW, project="shop").results
+    assert found[0].session_id == "second"
+    others = memory.recall(asked, filters=Filters(exclude_sessions=("third",))).results
+    assert [one.session_id for one in others] == ["second", "agent"]
+
+
+def test_yesterday_is_that_of_the_place_where_it_is_asked(
+    memory: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hour in (
+        "T05:00:00Z",
+        "T20:00:00Z",
+    ):  # both on the 28th by UTC; now it is 10:40 on the 29th
+        memory.take(talk(("user", f"at {hour}"), session=hour, timestamp=f"2026-08-28{hour}"))
+    try:
+        monkeypatch.setenv("TZ", "XXX-14")  # 14 hours ahead of UTC: it is the 30th
+        time.tzset()
+        found = memory.recall("what did we do yesterday?").results
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert [one.session_id for one in found] == ["T20:00:00Z"]
 
 
 def test_results_are_those_of_the_block_in_its_order(memory: Local) -> None:

@@ -1,7 +1,6 @@
 """When a question is about: the days, months and years that it names, in English.
 
-Nothing that it says is an error; what cannot be read as a time is none. Times are UTC, so a day reaches
-half a day further on both sides.
+Nothing that it says is an error; what cannot be read as a time is none.
 """
 
 import re
@@ -9,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
+
+from retaind.core.query import recall_terms
+from retaind.core.words import folded, words_of
 
 _MONTHS: Final = (
     "jan",
@@ -45,7 +47,19 @@ _RELATIVE: Final = re.compile(
     re.IGNORECASE,
 )
 _DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
-_MARGIN: Final = timedelta(hours=12)
+_EVERYDAY: Final = frozenset(
+    """
+    activities activity chat chats conversation conversations discuss discussed happen happened left list
+    progress recap remember remind session sessions show stuff summaries summarise summarised summarize
+    summarized summary talk talked topic topics work worked working
+    """.split()  # noqa: SIM905 (as a list it would be a page long)
+)
+"""Words of questions for what was done, whatever it was; after `folded`."""
+_ASKING: Final = frozenset(
+    "how list recap remember remind show summarise summarize tell what where which".split()  # noqa: SIM905 (like the one above)
+)
+MARGIN_S: Final = 12 * 3600.0
+"""Where times are compared with words, a day reaches so much further: who says "today" at night?"""
 
 
 class Span(NamedTuple):
@@ -59,18 +73,31 @@ class Span(NamedTuple):
         return self.start <= moment < self.end
 
 
-def spans(question: str, now: float) -> tuple[Span, ...]:
+def spans(
+    question: str, now: float, *, ahead_s: float = 0.0, margin_s: float = MARGIN_S
+) -> tuple[Span, ...]:
     """Return the times that a question names; a month without a year is past.
 
-    `now` is in seconds since 1970.
+    `now` is in seconds since 1970, `ahead_s` the seconds by which the asker's clock is ahead of UTC; each
+    time reaches `margin_s` further on both sides.
     """
-    today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    here = datetime.fromtimestamp(now + ahead_s, UTC)
+    today = here.replace(hour=0, minute=0, second=0, microsecond=0)
+    before, after = timedelta(seconds=ahead_s + margin_s), timedelta(seconds=margin_s - ahead_s)
     found = []
     for read in (_iso, _named, _years, _relative):
         for start, end in read(question, today):
             with suppress(OverflowError):  # at the edges of the calendar, such as Go's 0001-01-01
-                found.append(Span((start - _MARGIN).timestamp(), (end + _MARGIN).timestamp()))
+                found.append(Span((start - before).timestamp(), (end + after).timestamp()))
     return tuple(found)
+
+
+def names_only_times(question: str) -> bool:
+    """Whether what names a time is a question for it and nothing else: "what did we do yesterday?"."""
+    for time in (_ISO, _NAMED, _YEAR, _RELATIVE):
+        question = time.sub(" ", question)
+    asks = any(folded(word) in _ASKING for word in words_of(question))
+    return asks and all(folded(term.text) in _EVERYDAY for term in recall_terms(question))
 
 
 _Days = Iterator[tuple[datetime, datetime]]

@@ -66,11 +66,15 @@ def recall_terms(query: str) -> tuple[Term, ...]:
 
 def of_the_context(query: str) -> frozenset[str]:
     """Return the telling words of a composed query that stand before its prompt and not in it, folded."""
-    if not query.startswith(CONTEXT_HEADING):
-        return frozenset()
-    context, _, prompt = query.rpartition("\n\n")
+    prompt = prompt_of(query)
+    context = query[: len(query) - len(prompt)]
     asked = {folded(one.text) for one in recall_terms(prompt)}
     return frozenset(folded(one.text) for one in recall_terms(context)) - asked
+
+
+def prompt_of(query: str) -> str:
+    """Return the prompt at the end of a composed query; any other query is all prompt."""
+    return query.rpartition("\n\n")[2] if query.startswith(CONTEXT_HEADING) else query
 
 
 def expression(term: Term) -> str:

@@ -95,11 +95,11 @@ def ranked(found: Sequence[tuple[Hit, Weights]], bounds: Bounds, asking: Asking)
     for key in {near for one in groups for near, _ in _near(one)}:
         parts = [(share, told[near]) for near, share in _near(key) if near in told]
         here = next(groups[near] for near, _ in _near(key) if near in groups)
-        factor = max(_factor(hit, asking) for hit, _ in here)
+        most = max(factor(hit, asking) for hit, _ in here)
         rest = _SESSION * sessions[key.source_id, key.document_id]
-        turns.append(Turn(key, (_around(parts, {}) + rest) * factor, here[0][0]))
+        turns.append(Turn(key, (_around(parts, {}) + rest) * most, here[0][0]))
         for hit, weights in groups.get(key, ()):
-            score = (_around(parts, weights) + rest) * _factor(hit, asking)
+            score = (_around(parts, weights) + rest) * factor(hit, asking)
             hits.append(Scored(hit, score))
     return Ranked(tuple(hits), tuple(turns), max((one.score for one in hits), default=0.0))
 
@@ -149,12 +149,12 @@ def _around(parts: Sequence[tuple[float, _Told]], own: Weights) -> float:
     return worth
 
 
-def _factor(hit: Hit, asking: Asking) -> float:
+def factor(hit: Hit, asking: Asking) -> float:
     """Return what place and time of a hit make of its worth."""
-    factor = _OWN_PROJECT if asking.project and hit.project == asking.project else 1.0
+    worth = _OWN_PROJECT if asking.project and hit.project == asking.project else 1.0
     if hit.time is None:
-        return factor
+        return worth
     if any(one.holds(hit.time / 1000) for one in asking.times):
-        factor *= _IN_TIME
+        worth *= _IN_TIME
     age_ms = max(0.0, asking.now * 1000 - hit.time)
-    return factor * (1 + _RECENCY * math.exp2(-age_ms / _HALF_LIFE_MS))
+    return worth * (1 + _RECENCY * math.exp2(-age_ms / _HALF_LIFE_MS))

@@ -4,28 +4,30 @@ The question's telling words are looked up, any of them; the rarer a word, the m
 word is rarely enough to go by, so messages are told with their neighbours in the conversation, as far as
 these are worth more than what else was found. What was said at a time that the question names comes first,
 newer memories come before older ones that tell as much, and what shares too little with the question is no
-memory of it.
+memory of it. A question that names a time and nothing else is answered by what was said then.
 """
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from retaind.core.moments import spans
+from retaind.core.moments import Span, names_only_times, spans
 from retaind.core.policy import RECALL_PREAMBLE
-from retaind.core.query import of_the_context, recall_terms
+from retaind.core.query import of_the_context, prompt_of, recall_terms
 from retaind.core.recall import CHARS_PER_TOKEN, Memory, render_block
+from retaind.memory.local.by_time import said_then
 from retaind.memory.local.choosing import Locate, Room, choose
 from retaind.memory.local.conversations import Conversations
 from retaind.memory.local.hits import Hit, look_up
 from retaind.memory.local.marks import OPEN, Marker
-from retaind.memory.local.ranking import Asking, ranked
+from retaind.memory.local.ranking import Asking, Ranked, ranked
 from retaind.memory.local.searching import found
 from retaind.memory.local.times import from_ms
 from retaind.memory.local.units import Unit, units
-from retaind.memory.local.weighing import Weighed, bounds, matches, total_of, weighed
+from retaind.memory.local.weighing import Bounds, Weighed, bounds, matches, total_of, weighed
 from retaind.memory.port import Filters, Found
 
 _CANDIDATES: Final = 150
@@ -69,19 +71,47 @@ def recall(
     is in seconds since 1970; `preamble` opens the block. Reads only. Raises UsageError for a bound that
     is no time.
     """
+    filters = filters or Filters()
     total = total_of(connection)
     terms = weighed(connection, recall_terms(query), total, of_the_context(query))
-    matched = matches(connection, terms)
-    hits = _hits(connection, matched.ranked(), filters or Filters(), project)
-    weights = [(hit, matched.weights(hit.id)) for hit in hits]
+    then = _times_alone(prompt_of(query), now)
+    if then:
+        found = said_then(connection, Asking(now, project, then), filters)
+    else:
+        asking = Asking(now, project, spans(query, now, ahead_s=_ahead_s(now)))
+        found = _told(connection, terms, bounds(terms, total, floor), asking, filters)
     chosen = choose(
-        ranked(weights, bounds(terms, total, floor), Asking(now, project, spans(query, now))),
+        found,
         Conversations(connection),
         Room(_room(max_tokens, preamble), limit),
         given,
         _locate(terms),
     )
     return _recalled(units(chosen), now, max_tokens, preamble)
+
+
+def _times_alone(prompt: str, now: float) -> tuple[Span, ...]:
+    """Return the times that a prompt names if it names nothing else, to the day."""
+    times = spans(prompt, now, ahead_s=_ahead_s(now), margin_s=0.0)
+    return times if times and names_only_times(prompt) else ()
+
+
+def _ahead_s(now: float) -> float:
+    """Return by how many seconds this machine's clock is ahead of UTC."""
+    return float(time.localtime(now).tm_gmtoff)
+
+
+def _told(
+    connection: sqlite3.Connection,
+    terms: Sequence[Weighed],
+    bounds: Bounds,
+    asking: Asking,
+    filters: Filters,
+) -> Ranked:
+    """Return what is told by the question's words."""
+    matched = matches(connection, terms)
+    hits = _hits(connection, matched.ranked(), filters, asking.project)
+    return ranked([(hit, matched.weights(hit.id)) for hit in hits], bounds, asking)
 
 
 def _room(max_tokens: int, preamble: str) -> int:
