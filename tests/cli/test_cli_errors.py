@@ -65,7 +65,7 @@ def test_no_verb_at_all_prints_the_help(place: Home) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["flush"], ["reload"], ["recall", "x"], ["retain", "-", "--document-id", "d"]],
+    [["flush"], ["reload"], ["retain", "-", "--document-id", "d"]],
 )
 def test_writing_verbs_say_plainly_that_nobody_answers(place: Home, arguments: list[str]) -> None:
     said = failure(place, *arguments, code=3)
@@ -74,7 +74,9 @@ def test_writing_verbs_say_plainly_that_nobody_answers(place: Home, arguments: l
     assert "FIX: retaind start" in said
 
 
-@pytest.mark.parametrize("verb", ["sessions", "verify", "show x", "search x", "restore x -o y"])
+@pytest.mark.parametrize(
+    "verb", ["sessions", "verify", "show x", "search x", "recall x", "restore x -o y"]
+)
 def test_reading_verbs_say_that_there_is_nothing_to_read(place: Home, verb: str) -> None:
     assert "there is no retaind database" in failure(place, *verb.split(), code=74)
 

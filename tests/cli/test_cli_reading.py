@@ -53,6 +53,30 @@ def test_show_as_markdown_and_as_lines_of_json(kept: Home) -> None:
     assert SECRET not in markdown + "".join(lines)
 
 
+def test_recall_answers_from_what_was_kept_and_says_so(kept: Home) -> None:
+    done = kept.cli("recall", "where does the heron nest", "--session", "unheard-of")
+    asked = kept.json("recall", "where does the heron nest")
+
+    assert b"By the river" in done.stdout
+    assert b"retaind is not running" in done.stderr
+    assert b"no session is called that" in done.stderr
+    assert "By the river" in asked["block"]
+    assert (asked["memory"], asked["results"][0]["session_id"]) == ("local", SESSION)
+
+
+def test_recall_from_a_server_needs_the_daemon(kept: Home) -> None:
+    kept.config.write_text("[memory.hindsight]\nurl = 'http://127.0.0.1:1'\n")
+    try:
+        done = kept.cli("recall", "heron", "--memory", "hindsight")
+        local = kept.json("recall", "heron")["memory"]
+    finally:
+        kept.config.unlink()
+
+    assert done.returncode == 3
+    assert b"FIX: retaind start" in done.stderr
+    assert local == "local"
+
+
 def test_show_raw_and_restore_give_the_exact_bytes(kept: Home, tmp_path: Path) -> None:
     output = tmp_path / "restored"
 

@@ -2,12 +2,16 @@
 
 import os
 import sys
+import time
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from retaind.cli import client, context
 from retaind.cli.asking import check_words
 from retaind.cli.output import harmless, print_json
+from retaind.errors import NotRunning
 
 _TIMEOUT_S = 30.0
 
@@ -42,7 +46,10 @@ def command(
         "max_tokens": max_tokens,
         "cwd": os.getcwd(),
     }
-    answer = client.post(context.paths(), "recall", asked, _TIMEOUT_S)
+    try:
+        answer = client.post(context.paths(), "recall", asked, _TIMEOUT_S)
+    except NotRunning as error:
+        answer = _without_daemon(asked, error)
     if as_json:
         print_json(answer)
         return
@@ -50,3 +57,18 @@ def command(
         print(f"note: {answer['notice']}", file=sys.stderr)
     if answer.get("block"):
         print(harmless(answer["block"]))
+
+
+def _without_daemon(asked: dict[str, Any], error: NotRunning) -> Mapping[str, Any]:
+    """Answer from the database, as far as a local memory can. Raises the error where only a server can."""
+    from retaind.runtime.controls import RecallRequest
+    from retaind.runtime.memories import LOCAL, check, meant
+    from retaind.runtime.recalling import answer
+
+    settings, known = context.settings(), context.memories()
+    check(known, asked["memory"])
+    if meant(known, asked["memory"], LOCAL) != LOCAL:
+        raise error
+    notice = f"{error.what}: this is what it knew when it stopped"
+    with context.reader() as connection:
+        return answer(connection, RecallRequest(**asked), settings, time.time(), notice)

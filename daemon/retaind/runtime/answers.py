@@ -249,10 +249,9 @@ class Answers:
                 if LOCAL not in known:
                     raise
                 notice = f"{error.what}: this is from the {LOCAL} memory"
-        found = await self.database.read(
-            lambda c: recalling.answer(c, request, self.settings, time.time())
+        return await self.database.read(
+            lambda c: recalling.answer(c, request, self.settings, time.time(), notice)
         )
-        return {**found, "memory": LOCAL, "notice": notice}
 
     async def forget(self, request: ForgetRequest) -> Facts:
         """Answer as `forget --json`."""

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from retaind.config import Settings
 from retaind.core.recall import compose_query
@@ -13,8 +13,11 @@ from retaind.memory.local import FLOOR, Recalled, recall
 from retaind.memory.port import Filters
 from retaind.runtime.catalog import Stream, resolve
 from retaind.runtime.controls import Facts, RecallRequest
+from retaind.runtime.memories import LOCAL
 from retaind.runtime.projects import project_name
 from retaind.runtime.turns import last_turns
+
+_NO_SESSION: Final = "no session is called that: the prompt stands alone"
 
 
 class Question(NamedTuple):
@@ -26,16 +29,27 @@ class Question(NamedTuple):
     max_tokens: int
     project: str | None = None
     """The project of the asking session: what was said there comes first."""
+    notice: str | None = None
+    """What whoever asked should know of how it is asked."""
 
 
 def answer(
-    connection: sqlite3.Connection, request: RecallRequest, settings: Settings, now: float
+    connection: sqlite3.Connection,
+    request: RecallRequest,
+    settings: Settings,
+    now: float,
+    notice: str | None = None,
 ) -> Facts:
-    """Return query, results and block for a prompt from the local memory; see `recall --json`."""
+    """Return what the local memory answers to a prompt, as `recall --json` prints it."""
     asked = question(connection, request, settings)
     found = ask_local(connection, asked, settings, now, floor=FLOOR)
-    results = [asdict(one) for one in found.results]
-    return {"query": asked.query, "results": results, "block": found.block}
+    return {
+        "query": asked.query,
+        "results": [asdict(one) for one in found.results],
+        "block": found.block,
+        "memory": LOCAL,
+        "notice": "; ".join(filter(None, (notice, asked.notice))) or None,
+    }
 
 
 def ask_local(
@@ -87,6 +101,7 @@ def question(
         () if settings.recall.own_session else _family(connection, request, stream),
         tokens,
         _project(stream, request.cwd) if settings.recall.project_first else None,
+        _NO_SESSION if request.session_id is not None and stream is None else None,
     )
 
 

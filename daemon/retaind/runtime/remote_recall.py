@@ -55,7 +55,7 @@ async def answer(
         "results": results,
         "block": block.text,
         "memory": NAME,
-        "notice": None,
+        "notice": asked.notice,
     }
 
 
