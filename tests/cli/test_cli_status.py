@@ -203,3 +203,15 @@ def test_status_takes_no_longer_than_a_tenth_of_a_second_of_cpu(place: Home) -> 
         ]
 
     assert min(float(run.stderr) for run in runs) <= 0.1
+
+
+def test_a_configuration_that_was_broken_since_the_start_is_told(place: Home) -> None:
+    place.start()
+    place.config.write_text("[watch]\nmode = 'sacn'\n")
+
+    shown = place.cli("status").stdout.decode()
+
+    assert "is running" in shown
+    assert f"{place.config}:2" in shown
+    place.config.unlink()
+    assert "settings" not in place.cli("status").stdout.decode()

@@ -21,6 +21,7 @@ from retaind.cli.output import (
     short_path,
     size,
 )
+from retaind.errors import ConfigError
 
 DEGRADED = 8
 _WATCH_S = 1.0
@@ -68,6 +69,7 @@ def _print(found: dict[str, Any]) -> None:
         rows.append(("import", _import(found["import"])))
     if found.get("last_error"):
         rows.append(("trouble", paint(str(found["last_error"]), "yellow")))
+    rows += _settings()
     if state == "stopped":
         rows.append(("to start", "retaind start"))
     facts(rows)
@@ -89,6 +91,15 @@ def _watched(watch: dict[str, Any] | None) -> list[tuple[str, str]]:
     if watch and watch.get("trouble"):
         rows.append(("", paint(str(watch["trouble"]), "yellow")))
     return rows
+
+
+def _settings() -> list[tuple[str, str]]:
+    """Say what is wrong with the configuration as it is now: a daemon goes on with what it read before."""
+    try:
+        context.settings()
+    except ConfigError as error:
+        return [("settings", paint(str(error), "yellow"))]
+    return []
 
 
 def _memory(memory: dict[str, Any]) -> str:
