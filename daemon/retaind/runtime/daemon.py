@@ -16,7 +16,7 @@ from retaind.errors import RetaindError, StateDamaged
 from retaind.paths import Paths
 from retaind.runtime.api import Api
 from retaind.runtime.control_socket import listen
-from retaind.runtime.footprint import give_back
+from retaind.runtime.footprint import give_back, share_heap
 from retaind.runtime.lifecycle import (
     ClockGap,
     keep_going,
@@ -49,6 +49,7 @@ def main(settings: Settings, paths: Paths) -> int:
     """
     configure(settings.log.level, os.environ, paths.log_dir)
     show_where_it_hangs()
+    share_heap()
     started = time.time()
     with single_instance(paths, started):
         ended = anyio.run(_run, settings, paths, started)
