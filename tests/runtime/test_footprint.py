@@ -10,6 +10,7 @@ _KB_OF_A_HEAP = 65_536
 """What glibc reserves for a heap of a thread's own."""
 _GROWN = """
 import threading
+threading.stack_size(1 << 20)
 from retaind.runtime.footprint import give_back, share_heap
 
 def size_kb():
