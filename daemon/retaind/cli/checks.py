@@ -15,7 +15,7 @@ from retaind import __version__
 from retaind.cli import client, context
 from retaind.cli.check import Check
 from retaind.cli.locking import is_locked
-from retaind.cli.output import number, short_path, size
+from retaind.cli.output import counted, number, short_path, size
 from retaind.errors import ConfigError, NotRunning, RetaindError
 from retaind.paths import Paths, control_socket, socket_limit
 from retaind.runtime.tokenizing import counter
@@ -202,7 +202,7 @@ def _roots() -> Iterator[Check]:
             yield Check("root", "fail", f"{name}: {error.strerror}",
                         f"let {sys.executable} read it")  # fmt: skip
         else:
-            yield Check("root", "ok", f"{name}, {count} projects")
+            yield Check("root", "ok", f"{name}, {counted(count, 'project')}")
 
 
 def _agents() -> Iterator[Check]:
