@@ -58,7 +58,7 @@ _EVERYDAY: Final = frozenset(
 _ASKING: Final = frozenset(
     "how list recap remember remind show summarise summarize tell what where which".split()  # noqa: SIM905 (like the one above)
 )
-MARGIN_S: Final = 12 * 3600.0
+_MARGIN_S: Final = 12 * 3600.0
 """Where times are compared with words, a day reaches so much further: who says "today" at night?"""
 
 
@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 def spans(
-    question: str, now: float, *, ahead_s: float = 0.0, margin_s: float = MARGIN_S
+    question: str, now: float, *, ahead_s: float = 0.0, margin_s: float = _MARGIN_S
 ) -> tuple[Span, ...]:
     """Return the times that a question names; a month without a year is past.
 
