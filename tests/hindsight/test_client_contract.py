@@ -52,14 +52,12 @@ def item(name: str, text: str, **more: str) -> bytes:
 
 
 def completed(ask: Ask[Operation], bank: str, operation: str) -> Operation:
-    found: list[Operation] = []
+    def ended() -> Operation | None:
+        found = ask(lambda client: client.operation(bank, operation))
+        return None if found.is_active else found
 
-    def is_ended() -> bool:
-        found.append(ask(lambda client: client.operation(bank, operation)))
-        return not found[-1].is_active
-
-    wait_until(is_ended, "the operation ends")
-    return found[-1]
+    found: Operation = wait_until(ended, "the operation ends")
+    return found
 
 
 def test_a_retained_document_is_listed_with_its_range(ask: Ask[object], bank: str) -> None:

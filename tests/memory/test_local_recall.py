@@ -204,10 +204,8 @@ def test_what_is_asked_for_of_a_time_keeps_to_project_and_filters(memory: Local)
 def test_yesterday_is_that_of_the_place_where_it_is_asked(
     memory: Local, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for hour in (
-        "T05:00:00Z",
-        "T20:00:00Z",
-    ):  # both on the 28th by UTC; now it is 10:40 on the 29th
+    # Both on the 28th by UTC; now it is 10:40 on the 29th.
+    for hour in ("T05:00:00Z", "T20:00:00Z"):
         memory.take(talk(("user", f"at {hour}"), session=hour, timestamp=f"2026-08-28{hour}"))
     try:
         monkeypatch.setenv("TZ", "XXX-14")  # 14 hours ahead of UTC: it is the 30th

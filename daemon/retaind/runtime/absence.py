@@ -40,7 +40,7 @@ def _missed(capture: Capture, run: ScanRun) -> tuple[bool, list[Tracked]]:
     first = False
     again = []
     for tracked in capture.index:
-        if run.is_alive(tracked) or tracked.row.source_state == "gone":
+        if run.is_alive(tracked) or tracked.source_state == "gone":
             continue
         tracked.unseen += 1
         displaced = capture.index.at_path(tracked.path) is not tracked

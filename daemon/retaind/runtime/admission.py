@@ -152,7 +152,7 @@ class Admission:
             return _FREE
         tracked = index.at_path(owner)
         if tracked is not None and is_settled(tracked):
-            return Admitted(tracked.row.mode, None, None, decided=True)
+            return Admitted(tracked.mode, None, None, decided=True)
         try:
             opened = Opened(owner)
         except OSError:
@@ -200,7 +200,7 @@ _FREE: Final = Admitted("full", None, None, decided=True)
 
 def is_settled(tracked: Tracked) -> bool:
     """Whether it is decided about a stream for good: bytes are kept, or none will be."""
-    return tracked.row.mode not in _OPEN or tracked.row.evidence.captured > 0
+    return tracked.mode not in _OPEN or tracked.row.evidence.captured > 0
 
 
 def stricter(one: Mode, other: Mode) -> Mode:
@@ -215,7 +215,7 @@ def readmitted(admission: Admission, index: Index) -> list[tuple[Tracked, OpenGe
     """
     modes: dict[bytes, Mode] = {}
     changed = []
-    for tracked in sorted(index, key=lambda one: _ORDER[one.row.kind]):
+    for tracked in sorted(index, key=lambda one: _ORDER[one.kind]):
         row = tracked.row
         mode = admission.readmit(row)
         owner = owner_path(row)

@@ -30,7 +30,7 @@ from retaind.runtime.examine import (
     open_again,
     take,
 )
-from retaind.runtime.index import Index, Tracked
+from retaind.runtime.index import Index, Tracked, load_index
 from retaind.runtime.opened import Held
 from retaind.runtime.orders import sort_out
 from retaind.runtime.patience import Patience
@@ -64,8 +64,7 @@ class Capture:
 
     async def load(self) -> None:
         """Take in what the database knows; under today's rules some streams may now be off."""
-        self.index = await self._database.read(lambda c: Index(streams.load_open(c)))
-        self.captured_bytes = sum(tracked.row.evidence.captured for tracked in self.index)
+        self.index, self.captured_bytes = await self._database.read(load_index)
         await self.apply_rules(self.admission.exclusion)
 
     async def apply_rules(self, exclusion: Exclusion) -> None:
@@ -130,10 +129,8 @@ class Capture:
     async def hold_recent(self) -> None:
         """Hold the files that were written last, as far as none is held for them yet."""
         async with self._turn:
-            present = [t for t in self.index if t.row.source_state == "present"]
-            present = [t for t in present if t.row.mode == "full" and t.row.evidence.captured]
-            present.sort(key=lambda t: t.row.sighting.mtime_ns)
-            missing = [t for t in present[-self.held.room :] if not self.held.get(t.stream_id)]
+            recent = self.index.recent(self.held.room)
+            missing = [t for t in recent if not self.held.get(t.stream_id)]
             worked = await self.patience.work_off(
                 [(t.path, t) for t in missing if not self.patience.is_stuck(t.path)],
                 lambda tracked: (tracked, open_again(tracked)),

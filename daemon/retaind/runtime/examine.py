@@ -105,10 +105,11 @@ def _name(error: OSError) -> str:
 def _compare(path: bytes, opened: Opened, index: Index) -> Examined:
     sighting = opened.sight()
     own = index.at_locator(sighting.locator)
-    if own is not None and _is_reused(own.row.sighting, sighting):
-        own = None  # another file by the same number
-    if own is not None:
-        matched = Matched(own, *prove(opened.read_at, sighting.size, own.row.evidence))
+    row = own.row if own is not None else None
+    if row is not None and _is_reused(row.sighting, sighting):
+        own = row = None  # another file by the same number
+    if own is not None and row is not None:
+        matched = Matched(own, *prove(opened.read_at, sighting.size, row.evidence))
         if matched.continuity is Continuity.SAME:
             renamed = own.path != path and not _names(own.path, sighting)
             return Examined(path, opened, sighting, matched, renamed, ())
@@ -224,10 +225,10 @@ def open_again(tracked: Tracked) -> Opened | None:
     except OSError:
         return None
     try:
-        sighting, before = opened.sight(), tracked.row.sighting
+        sighting, row = opened.sight(), tracked.row
+        before = row.sighting
         same_file = sighting.locator == before.locator and not _is_reused(before, sighting)
-        known = tracked.row.evidence
-        if same_file and continuity(opened.read_at, sighting.size, known) is Continuity.SAME:
+        if same_file and continuity(opened.read_at, sighting.size, row.evidence) is Continuity.SAME:
             return opened
     except OSError:
         pass

@@ -6,10 +6,13 @@ values is a third of the size, and is made anew for whoever looks at it.
 
 import os
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import msgspec
 
+from retaind.db import Connection
+from retaind.vault import streams
 from retaind.vault.identity import Evidence, Locator
 from retaind.vault.streams import Mode, OpenGeneration, Sighting, SourceState
 
@@ -71,6 +74,21 @@ class Tracked:
         )  # fmt: skip
 
     @property
+    def kind(self) -> str:
+        """The row's kind, at hand without making the row; so are the next two."""
+        return self._texts.kind
+
+    @property
+    def mode(self) -> Mode:
+        """What is kept of it."""
+        return self._texts.mode
+
+    @property
+    def source_state(self) -> SourceState:
+        """Whether its file is there."""
+        return self._texts.source_state
+
+    @property
     def row(self) -> OpenGeneration:
         """The stream as it was after the last commit. Made at each call: microseconds, so ask once."""
         own = _UNPACKER.decode(self._own)
@@ -119,6 +137,17 @@ class Index:
         found = [t for t in begin_alike if t.row.evidence.prefix_hash == prefix_hash]
         named = (t for t in self._under(name) if os.path.basename(t.path) == name)
         return found + [t for t in named if t not in found]
+
+    def recent(self, most: int) -> list[Tracked]:
+        """Return the streams that were written last and may be written on, the last one last."""
+        written = []
+        for tracked in self:
+            if tracked.source_state == "present" and tracked.mode == "full":
+                row = tracked.row
+                if row.evidence.captured:
+                    written.append((row.sighting.mtime_ns, tracked))
+        written.sort(key=itemgetter(0))
+        return [tracked for _, tracked in written[-most:]]
 
     def add(self, row: OpenGeneration) -> Tracked:
         """Take in a new stream."""
@@ -174,14 +203,23 @@ class Index:
         return found if isinstance(found, tuple) else (found,)
 
 
+def load_index(connection: Connection) -> tuple[Index, int]:
+    """Return what the database knows, and how many bytes of it are captured."""
+    index, captured = Index(), 0
+    for row in streams.load_open(connection):
+        index.add(row)
+        captured += row.evidence.captured
+    return index, captured
+
+
 def _clues(row: OpenGeneration) -> set[bytes]:
     """Return what a file may be known again by where it has another path and another locator."""
     return {os.path.basename(row.path), row.evidence.prefix_hash or b""} - {b""}
 
 
-def _joined(streams: tuple[Tracked, ...]) -> Tracked | tuple[Tracked, ...]:
+def _joined(found: tuple[Tracked, ...]) -> Tracked | tuple[Tracked, ...]:
     """Return one stream as itself: a tuple around each would be the larger part."""
-    return streams if len(streams) > 1 else streams[0]
+    return found if len(found) > 1 else found[0]
 
 
 def _number(where: Locator) -> int:

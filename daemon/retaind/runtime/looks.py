@@ -78,7 +78,7 @@ def _missing(engine: Engine) -> Iterator[int]:
     for path in engine.outstanding():
         tracked = engine.capture.index.at_path(path)
         captured = 0 if tracked is None else tracked.row.evidence.captured
-        is_off = tracked is not None and tracked.row.mode in {"off", "listed"}
+        is_off = tracked is not None and tracked.mode in {"off", "listed"}
         if is_off or engine.capture.admission.excluded_path(path):
             continue
         try:

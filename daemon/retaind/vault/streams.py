@@ -6,7 +6,6 @@ Every function takes a connection; those that write expect to run inside a trans
 import hashlib
 import secrets
 import sqlite3
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
@@ -90,23 +89,8 @@ def load_open(connection: sqlite3.Connection) -> Iterator[OpenGeneration]:
 
 
 def _open_generation(row: tuple[Any, ...]) -> OpenGeneration:
-    """Make the value of a row; texts that many rows share are one object, there may be thousands."""
-    shared = (None if text is None else sys.intern(text) for text in (*row[4:6], *row[9:13]))
-    host, kind, cwd, project, mode, source_state = shared
-    return OpenGeneration._make(
-        (
-            *row[:4],
-            host,
-            kind,
-            *row[6:9],
-            cwd,
-            project,
-            mode,
-            source_state,
-            Sighting(Locator(row[13], row[14]), row[15], *row[21:24]),
-            Evidence(*row[16:21]),
-        )
-    )
+    sighting = Sighting(Locator(row[13], row[14]), row[15], *row[21:24])
+    return OpenGeneration._make((*row[:13], sighting, Evidence(*row[16:21])))
 
 
 def create(

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 from retaind.memory.local.hits import look_up
-from retaind.memory.local.ranking import Asking, Ranked, Turn, factor, turn_key
+from retaind.memory.local.ranking import Asking, Ranked, Turn, TurnKey, factor, turn_key
 from retaind.memory.port import Filters
 
 _TURNS: Final = 400
@@ -21,7 +21,7 @@ _SUBAGENT: Final = 0.5
 _NEWEST: Final = (
     "SELECT max(p.id) FROM local_passage p JOIN local_document d ON d.id = p.document_id"
     " WHERE p.fact IS NULL AND ({times})"
-    " GROUP BY d.source_id, p.turn, CASE WHEN p.turn THEN 0 ELSE d.id END"
+    " GROUP BY d.id, p.turn"
     " ORDER BY max(p.time) DESC, max(p.id) DESC LIMIT ?"
 )
 
@@ -32,10 +32,13 @@ def said_then(connection: sqlite3.Connection, asking: Asking, filters: Filters) 
     bounds = chain.from_iterable((one.start * 1000, one.end * 1000) for one in asking.times)
     rows = connection.execute(_NEWEST.format(times=times), (*bounds, 10 * _TURNS))
     later: Counter[int] = Counter()
-    turns = []
+    turns: dict[TurnKey, Turn] = {}
     for hit in look_up(connection, [row[0] for row in rows], _TURNS, filters):
-        worth = _SUBAGENT if hit.kind == "subagent" else 1.0
-        score = worth * factor(hit, asking) * _BEFORE ** later[hit.source_id]
-        turns.append(Turn(turn_key(hit), score, hit))
-        later[hit.source_id] += 1
-    return Ranked((), tuple(turns), max((one.score for one in turns), default=0.0))
+        key = turn_key(hit)
+        if key not in turns:  # a turn may reach over the edge of a document
+            worth = _SUBAGENT if hit.kind == "subagent" else 1.0
+            score = worth * factor(hit, asking) * _BEFORE ** later[hit.source_id]
+            turns[key] = Turn(key, score, hit)
+            later[hit.source_id] += 1
+    best = max((one.score for one in turns.values()), default=0.0)
+    return Ranked((), tuple(turns.values()), best)

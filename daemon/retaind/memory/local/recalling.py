@@ -72,33 +72,30 @@ def recall(
     is no time.
     """
     filters = filters or Filters()
-    total = total_of(connection)
-    terms = weighed(connection, recall_terms(query), total, of_the_context(query))
-    then = _times_alone(prompt_of(query), now)
+    ahead_s = float(time.localtime(now).tm_gmtoff)
+    then = _times_alone(prompt_of(query), now, ahead_s)
     if then:
-        found = said_then(connection, Asking(now, project, then), filters)
+        locate: Locate = _nowhere
+        told = said_then(connection, Asking(now, project, then), filters)
     else:
-        asking = Asking(now, project, spans(query, now, ahead_s=_ahead_s(now)))
-        found = _told(connection, terms, bounds(terms, total, floor), asking, filters)
-    chosen = choose(
-        found,
-        Conversations(connection),
-        Room(_room(max_tokens, preamble), limit),
-        given,
-        _locate(terms),
-    )
+        total = total_of(connection)
+        terms = weighed(connection, recall_terms(query), total, of_the_context(query))
+        locate = _locate(terms)
+        asking = Asking(now, project, spans(query, now, ahead_s=ahead_s))
+        told = _told(connection, terms, bounds(terms, total, floor), asking, filters)
+    room = Room(_room(max_tokens, preamble), limit)
+    chosen = choose(told, Conversations(connection), room, given, locate)
     return _recalled(units(chosen), now, max_tokens, preamble)
 
 
-def _times_alone(prompt: str, now: float) -> tuple[Span, ...]:
+def _times_alone(prompt: str, now: float, ahead_s: float) -> tuple[Span, ...]:
     """Return the times that a prompt names if it names nothing else, to the day."""
-    times = spans(prompt, now, ahead_s=_ahead_s(now), margin_s=0.0)
-    return times if times and names_only_times(prompt) else ()
+    return spans(prompt, now, ahead_s=ahead_s, margin_s=0.0) if names_only_times(prompt) else ()
 
 
-def _ahead_s(now: float) -> float:
-    """Return by how many seconds this machine's clock is ahead of UTC."""
-    return float(time.localtime(now).tm_gmtoff)
+def _nowhere(_: str) -> int:
+    """Find no word in a text: a time was asked for, so it is told from its beginning."""
+    return 0
 
 
 def _told(
