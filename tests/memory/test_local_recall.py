@@ -191,6 +191,22 @@ def test_of_a_time_the_end_is_told_first_where_room_is_little(memory: Local) -> 
     assert "begun" not in block
 
 
+def test_a_turn_that_reaches_over_the_edge_of_a_document_is_one(tmp_path: Path) -> None:
+    with local(tmp_path, Limits(batch_tokens=300)) as memory:
+        memory.take(
+            talk(("user", "it is short"), session="short", timestamp="2026-08-28T10:00:00Z")
+        )
+        for n in range(4):
+            said = ("assistant", f"long {n} " + paragraph(f"w{n}x"))
+            item = talk(said, session="long", start=100 * n, timestamp="2026-08-28T12:00:00Z")
+            memory.take(item)
+
+        found = memory.recall("what did we do yesterday?").results
+
+        assert len(memory.rows("SELECT id FROM local_document")) > 2
+        assert [one.session_id for one in found] == ["long", "short"]
+
+
 def test_what_is_asked_for_of_a_time_keeps_to_project_and_filters(memory: Local) -> None:
     days(memory)
     asked = "what did we do yesterday?"
